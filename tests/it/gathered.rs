@@ -24,6 +24,7 @@ tests! {
         what_a_dry_run_has_met_is_tried,
         an_instant_is_the_same_in_every_session,
         a_refused_statement_is_told_by_a_key,
+        a_refused_statement_of_rows_without_a_key_is_told,
         what_is_locked_for_a_moment_goes,
         a_day_of_a_partitioned_table_goes_in_batches,
         what_is_held_of_a_day_that_workers_left_is_told_so,
@@ -363,6 +364,35 @@ fn a_refused_statement_is_told_by_a_key(dialect: Dialect) {
     assert_eq!(run["status"], "failed", "{run}");
     let keys = "SELECT key FROM W.run_failure WHERE key ~ '[^0-9]' OR key = '2000'";
     assert_eq!(database.texts(keys), ["2000"], "{run}");
+}
+
+/// Where nothing of an instant has a key, the instant is what failed; the next run, which passes over other rows, takes it for none.
+fn a_refused_statement_of_rows_without_a_key_is_told(dialect: Dialect) {
+    let unique = "CREATE TABLE log (id integer UNIQUE, day date)";
+    let mut database = days(dialect, 1, (unique, "day date"));
+    database.execute(
+        "DELETE FROM log;
+         INSERT INTO log VALUES (NULL, '2025-01-03');
+         CREATE FUNCTION refuse_all() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+         CREATE TRIGGER refuse_all BEFORE DELETE ON log EXECUTE FUNCTION refuse_all()",
+    );
+    let first = database.run(json!({})).expect("a run");
+    assert_eq!(first["status"], "failed", "{first}");
+    let failures = &first["rules"][0]["failures"];
+    assert_eq!(failures[0]["message"], "no", "{first}");
+    assert_eq!(failures[0]["key"], "2025-01-04 00:00:00.000000", "{first}");
+
+    database.execute("DROP TRIGGER refuse_all ON log");
+    refuse(&mut database, "5, 6", "RAISE 'no'");
+    database.execute("INSERT INTO log SELECT n, '2025-01-01' FROM generate_series(1, 30) AS n");
+    note(&mut database, first["run"].as_i64().expect("a number"));
+    let second = database.run(json!({})).expect("a run");
+    assert_eq!(second["reason"], "nothing left", "{second}");
+    assert_eq!(
+        second["rules"][0]["skipped"],
+        json!({"FAILED": 2}),
+        "{second}"
+    );
 }
 
 /// Most who partition a table do so by its time.

@@ -8,7 +8,7 @@ use crate::harness::tests;
 use crate::support::effort::share;
 use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, Session, numbers};
-use crate::support::meanwhile::meanwhile;
+use crate::support::meanwhile::{meanwhile, until_waits};
 
 tests! {
     every_server: [
@@ -18,6 +18,7 @@ tests! {
         what_a_key_refuses_keeps_no_other_row_of_its_day,
         locked_rows_are_waited_for_once,
         a_part_of_few_rows_is_halved_from_these,
+        a_worker_tells_no_row_that_another_has_told,
     ],
     mysql_or_mariadb: [
         a_part_takes_no_other_row_with_its_key,
@@ -28,6 +29,8 @@ tests! {
         many_refused_rows_are_told_once_and_keep_no_other,
         what_is_behind_many_refused_rows_goes_in_a_later_run,
         a_run_that_only_passes_over_refused_rows_failed,
+        a_run_tells_of_what_it_passes_over_what_is_known,
+        what_is_passed_over_is_not_listed,
     ],
 }
 
@@ -375,7 +378,8 @@ fn many_refused_rows_are_told_once_and_keep_no_other(dialect: Dialect) {
         "INSERT INTO other SELECT n, n FROM {all} WHERE n NOT IN (601, 1202)"
     ));
     let run = database.run(json!({})).expect("a run");
-    assert_eq!(skipped(&run), &json!({"FAILED": 1_208}), "{run}");
+    // The next one is refused, too; those behind it are one, under their time.
+    assert_eq!(skipped(&run), &json!({"FAILED": 1_002}), "{run}");
     assert_eq!(run["rules"][0]["rows"], 2, "{run}");
 }
 
@@ -383,15 +387,12 @@ fn many_refused_rows_are_told_once_and_keep_no_other(dialect: Dialect) {
 fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
     let mut database = day(dialect, 1_105, 1);
     database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 1100 THEN SIGNAL SQLSTATE '45000'; END IF");
-    let run = database.run(json!({})).expect("a run");
-    assert_eq!(ids(&mut database).len(), 1_105, "{run}");
-    assert_eq!(skipped(&run), &json!({"FAILED": 1_105}), "{run}");
-    // The second ends its look at all, the third tells of those that the second did not come to.
-    for _ in 0..2 {
+    // The first has told none by itself. The second ends its first look, and tells some; the third tells also of the others.
+    for (left, failed) in [(1_105, 1), (1_100, 1_002), (1_100, 1_100)] {
         let run = database.run(json!({})).expect("a run");
         assert_eq!(run["status"], "failed", "{run}");
-        assert_eq!(ids(&mut database).len(), 1_100, "{run}");
-        assert_eq!(skipped(&run), &json!({"FAILED": 1_100}), "{run}");
+        assert_eq!(ids(&mut database).len(), left, "{run}");
+        assert_eq!(skipped(&run), &json!({"FAILED": failed}), "{run}");
     }
     assert_eq!(database.number("SELECT COUNT(*) FROM W.rule_instant"), 0);
     database.execute("DROP TRIGGER refuse");
@@ -405,7 +406,7 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
     database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 2 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF");
     let first = database.run(json!({})).expect("a run");
     assert_eq!(first["status"], "failed", "{first}");
-    let again = |database: &mut Installation| {
+    let again = |database: &mut Installation, told: Value| {
         database.execute(
             "INSERT INTO W.rule_instant (rule, due, run_id, rule_hash, look, part_key)
              SELECT r.rule, '2025-01-02 00:00:00', 0, SHA2(r.document, 256), 1, '5' FROM W.rule AS r",
@@ -413,13 +414,13 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
         database.execute("INSERT INTO log SELECT 10 + l.id, l.day, 0 FROM log AS l");
         let run = database.run(json!({})).expect("a run");
         assert_eq!(ids(database), ["1", "2"], "{run}");
-        assert_eq!(skipped(&run), &json!({"FAILED": 2}), "{run}");
+        assert_eq!(skipped(&run), &told, "{run}");
         run
     };
     let told = format!("not tried again since run {}: no", first["run"]);
     // What it shows is that of the run which tried.
     for _ in 0..2 {
-        let run = again(&mut database);
+        let run = again(&mut database, json!({"FAILED": 2}));
         assert_eq!(
             run["rules"][0]["failures"],
             json!([{"key": "1", "sqlstate": "45000", "message": told}]),
@@ -428,7 +429,146 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
         assert_eq!(run["status"], "failed", "{run}");
     }
     database.execute("UPDATE W.run_failure SET errno = 1205");
-    let run = again(&mut database);
+    let run = again(&mut database, json!({"LOCKED": 1}));
     assert_eq!(run["rules"][0]["failures"], json!([]), "{run}");
     assert_eq!(run["status"], "done", "{run}");
+}
+
+/// The day that the rows of `day` have, as a run tells it: a date says the end of its day.
+const DAY: &str = "2025-01-02 00:00:00";
+
+/// As a run notes it that ends behind a row of that day.
+fn note(database: &mut Installation, run: &Value, key: i64) {
+    database.execute(&format!(
+        "INSERT INTO W.rule_instant (rule, due, since, run_id, rule_hash, look, part_key)
+         SELECT r.rule, '{DAY}', {0}, {0}, SHA2(r.document, 256), 1, '{key}' FROM W.rule AS r",
+        run["run"]
+    ));
+}
+
+fn again(database: &mut Installation, ids: &[i64]) {
+    for id in ids {
+        database.execute(&format!("INSERT INTO log VALUES ({id}, '2025-01-01', 0)"));
+    }
+}
+
+/// Rows that have come since, or were only locked, have not failed; neither has what is held, gone, or met by a purge alone.
+fn a_run_tells_of_what_it_passes_over_what_is_known(dialect: Dialect) {
+    let mut database = day(dialect, 37, 10);
+    database.execute("INSERT INTO other VALUES (1, 3), (2, 5), (3, 7), (4, 9)");
+    let first = database.run(json!({})).expect("a run");
+    assert_eq!(skipped(&first), &json!({"FAILED": 4}), "{first}");
+    database.execute("DELETE FROM other WHERE log_id = 9");
+    database.execute("DELETE FROM log WHERE id = 9");
+    let hold = json!({"key": 3, "reason": "x"});
+    database.set_hold(hold).expect("a hold");
+
+    again(&mut database, &[30, 31]);
+    note(&mut database, &first, 20);
+    let second = database.run(json!({})).expect("a run");
+    assert_eq!(second["rules"][0]["rows"], 2, "{second}");
+    let told = json!({"FAILED": 2, "HELD": 1});
+    assert_eq!(skipped(&second), &told, "{second}");
+    let keys = &second["rules"][0]["skipped_samples"]["FAILED"];
+    assert_eq!(keys, &json!(["5", "7"]), "{second}");
+    let shown = &second["rules"][0]["failures"][0];
+    assert_eq!(shown["key"], "5", "{second}");
+    assert_eq!(second["status"], "failed", "{second}");
+
+    again(&mut database, &[10, 12, 13, 30, 31]);
+    database.execute("INSERT INTO other VALUES (5, 12)");
+    let purge = database.call("purge", json!({"rule": "logs", "key": [12]}));
+    let refused = json!({"12": "FAILED"});
+    assert_eq!(purge.expect("a purge")["refused"], refused);
+    note(&mut database, &first, 20);
+    let third = database.run(json!({})).expect("a run");
+    assert_eq!(ids(&mut database), ["3", "5", "7", "10", "12", "13"]);
+    let told = json!({"FAILED": 2, "HELD": 1, "LOCKED": 1});
+    assert_eq!(skipped(&third), &told, "{third}");
+    let under = &third["rules"][0]["skipped_samples"]["LOCKED"];
+    assert_eq!(under, &json!([DAY]), "{third}");
+
+    // All are tried by the next one.
+    database.execute("DELETE FROM other");
+    let last = database.run(json!({})).expect("a run");
+    assert_eq!(skipped(&last), &json!({"HELD": 1}), "{last}");
+    assert_eq!(ids(&mut database), ["3"], "{last}");
+    assert_eq!(last["status"], "done", "{last}");
+}
+
+/// However many rows there are before the place.
+fn what_is_passed_over_is_not_listed(dialect: Dialect) {
+    let mut database = day(dialect, 3_000, 100);
+    database.execute("INSERT INTO other VALUES (1, 5)");
+    let first = database.run(json!({})).expect("a run");
+    assert_eq!(skipped(&first), &json!({"FAILED": 1}), "{first}");
+    let all = numbers(dialect, 3_000);
+    database.execute(&format!(
+        "INSERT INTO log SELECT n, DATE '2025-01-01', 0 FROM {all} WHERE n <> 5"
+    ));
+    note(&mut database, &first, 2_990);
+    let before = database.handled("write");
+    let run = database.run(json!({})).expect("a run");
+    let written = database.handled("write") - before;
+    let told = json!({"FAILED": 1, "LOCKED": 1});
+    assert_eq!(skipped(&run), &told, "{run}");
+    assert_eq!(run["rules"][0]["rows"], 10, "{run}");
+    assert!(written < 6_000, "{written} rows written: {run}");
+}
+
+/// One meets a row that is refused and waits for another one, which the last one of the sweep takes.
+fn a_worker_tells_no_row_that_another_has_told(dialect: Dialect) {
+    let graph = graph_of(
+        "name = \"parts\"\nworkers = 2\n\n[tables]\nlog = { key = \"id integer\" }\n
+[rules.logs]\nstrategy = \"age\"\nroot = \"log\"\ntime = \"day date\"\nretention = { default = \"30d\" }\n",
+    );
+    let schema = "CREATE TABLE log (id integer PRIMARY KEY, day date, no integer);
+         CREATE TABLE other (id integer PRIMARY KEY, log_id integer, FOREIGN KEY (log_id) REFERENCES log (id));
+         CREATE INDEX log_day ON log (day); CREATE INDEX other_log ON other (log_id);";
+    let mut database = Installation::of(dialect, schema, &graph);
+    database.arm();
+    for (name, value) in [("batch_rows", 1), ("retries", 0), ("lock_timeout", 3_000)] {
+        database.set_setting(name, value).expect("a setting");
+    }
+    for id in 1..=12 {
+        let day = if id <= 6 { 1 } else { 2 };
+        database.execute(&format!(
+            "INSERT INTO log VALUES ({id}, '2025-01-0{day}', 0)"
+        ));
+    }
+    database.execute("INSERT INTO other VALUES (1, 2)");
+    // Of a few rows alone, MariaDB would read all, and wait for any.
+    let all = numbers(dialect, 1_000);
+    database.execute(&format!(
+        "INSERT INTO log SELECT 1000 + n, CURRENT_DATE, 0 FROM {all}"
+    ));
+    database.execute(match dialect {
+        Dialect::Postgres => "ANALYZE log",
+        Dialect::Mysql | Dialect::Mariadb => "ANALYZE TABLE log",
+    });
+    let [mut of_one, mut of_two] = [5, 11].map(|id| {
+        let mut rival = database.connect();
+        rival.execute("START TRANSACTION").expect("a transaction");
+        let lock = format!("UPDATE log SET no = 1 WHERE id = {id}");
+        rival.execute(&lock).expect("a lock");
+        rival
+    });
+    let (first, _, number) = database.call_aside("run", json!({"worker": 1}));
+    until_waits(&mut database, &first, number);
+    // The other one waits for longer, and is the last.
+    database
+        .set_setting("lock_timeout", 60_000)
+        .expect("a setting");
+    let mut one = Value::Null;
+    let options = json!({"worker": 2});
+    let two = meanwhile(&mut database, &mut of_two, "run", options, |_, _| {
+        one = first.join().expect("no panic").1.expect("a run");
+        of_one.execute("COMMIT").expect("it lets go");
+    });
+    let left = database.texts("SELECT id FROM log WHERE id < 1000");
+    assert_eq!(left, ["2"], "{one} {two}");
+    assert_eq!(skipped(&one), &json!({"FAILED": 1}), "{one} {two}");
+    assert_eq!(one["status"], "failed", "{one}");
+    assert_eq!(skipped(&two), &json!({}), "{one} {two}");
+    assert_eq!(two["status"], "done", "{two}");
 }

@@ -1,6 +1,6 @@
 //! A call that waits for a row of another session.
 
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,6 +18,14 @@ pub(crate) fn meanwhile(
     happens: impl FnOnce(&mut Installation, &mut Session),
 ) -> Value {
     let (runner, _, number) = database.call_aside(routine, options);
+    until_waits(database, &runner, number);
+    happens(database, rival);
+    rival.execute("COMMIT").expect("it lets go");
+    runner.join().expect("no panic").1.expect("an answer")
+}
+
+/// Waits until a call aside waits for a row of another session.
+pub(crate) fn until_waits<T>(database: &mut Installation, runner: &JoinHandle<T>, number: i64) {
     let waits = match database.dialect {
         Dialect::Postgres => format!(
             "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event_type = 'Lock'"
@@ -33,7 +41,4 @@ pub(crate) fn meanwhile(
         Ok(database.number(&waits) > 0)
     })
     .expect("it waits");
-    happens(database, rival);
-    rival.execute("COMMIT").expect("it lets go");
-    runner.join().expect("no panic").1.expect("an answer")
 }

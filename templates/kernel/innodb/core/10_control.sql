@@ -430,6 +430,7 @@ CALL add_column('run_rule', 'family_size', 'int AFTER weigh');
 CREATE TABLE IF NOT EXISTS rule_instant (
     rule      varchar(64)  NOT NULL,
     due       datetime(6)  NOT NULL,
+    since     bigint,
     run_id    bigint       NOT NULL,
     rule_hash varchar(64)  NOT NULL,
     look      int          NOT NULL,
@@ -438,10 +439,12 @@ CREATE TABLE IF NOT EXISTS rule_instant (
     noted_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (rule, due)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Instants of rules of one table whose rows go in parts, and of which no run has come to the end: the last run that was there,
-        behind which key the next part begins (part_key; NULL: with the first row), and how rows are looked at: 0, without waiting for
-        locks; 1, waiting; 2, waiting no more. refused: so many rows before that could not be deleted, one behind the other. rule_hash: of
-        what the spec said of the rule.';
+    COMMENT = 'Instants of rules of one table whose rows go in parts, and of which no run has come to the end: since which run, the last run
+        that was there, behind which key the next part begins (part_key; NULL: with the first row), and how rows are looked at: 0, without
+        waiting for locks; 1, waiting; 2, waiting no more. refused: so many rows before that could not be deleted, one behind the other.
+        rule_hash: of what the spec said of the rule.';
+--# add column rule_instant.since
+CALL add_column('rule_instant', 'since', 'bigint AFTER due');
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,

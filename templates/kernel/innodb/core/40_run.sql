@@ -438,6 +438,8 @@ BEGIN
             WHEN p_reason = 'cancelled' THEN 'cancelled'
             WHEN EXISTS (SELECT 1 FROM run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572))
                 THEN 'failed'
+            -- What earlier runs have met is passed over, and told.
+            WHEN EXISTS (SELECT 1 FROM run_skip AS k WHERE k.run_id = p_run AND k.reason = 'FAILED') THEN 'failed'
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,

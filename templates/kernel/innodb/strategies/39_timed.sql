@@ -45,7 +45,8 @@ BEGIN
         due datetime(6),
         look integer,
         begun boolean,
-        refused bigint
+        refused bigint,
+        since bigint
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
     INSERT IGNORE INTO work_at (only_row)
@@ -269,7 +270,6 @@ BEGIN
     DECLARE v_part_key  varchar(700);
     DECLARE v_resumed   boolean DEFAULT false;
     DECLARE v_goes_on   datetime(6);
-    DECLARE v_behind    boolean;
     DECLARE v_listed    boolean DEFAULT false;  -- the rows of one table to delete are in work_target
     DECLARE v_by_family boolean;
     DECLARE v_archives  boolean;
@@ -567,35 +567,41 @@ BEGIN
             CALL claim_done(p_run, p_rule, 1, IF(v_by_family, NULL, v_goes_on), v_at_time, v_at_key);
         END IF;
         IF NOT v_final THEN
-            -- What others have locked may be deleted yet: a worker looks at it once more.
-            CALL leave_part(p_run, p_rule, IF(v_dry_run, NULL, v_from), NULL, NULL);
+            -- What others have locked may be deleted yet: a worker looks at it once more, in parts from this one on.
+            IF v_look IS NULL THEN
+                CALL leave_part(p_run, p_rule, IF(v_dry_run, NULL, v_from), NULL, NULL);
+            ELSE
+                UPDATE work_at AS c SET c.begun = c.begun AND c.look = v_look, c.look = v_look;
+                CALL note_part(p_run, p_rule);
+                CALL begin_parts(NULL, NULL);
+            END IF;
             UPDATE run_claim AS c
             SET c.left_keys = JSON_ARRAY_APPEND(c.left_keys, '$', JSON_ARRAY(COALESCE(v_key, CAST(v_from AS char)), CAST(v_to AS char)))
             WHERE c.run_id = p_run
               AND c.rule = p_rule;
         ELSEIF v_by_family OR v_goes_on = v_to THEN
             INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
+            VALUES (p_run, p_rule, IF(v_look > 0, COALESCE(v_part_key, v_text), v_text), v_errno, v_sqlstate, v_message);
             IF v_plain THEN
                 -- What is held is told as such.
                 CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, false, v_dry_run);
             END IF;
-            IF v_key IS NULL THEN
-                -- Of an instant that goes in parts, what lies before is deleted, or told.
-                IF v_plain THEN
-                    SELECT MAX(c.look > 0 AND c.begun) INTO v_behind FROM work_at AS c WHERE c.due = v_from;
-                    CALL rows_timed(p_rule, IF(v_look > 0 AND v_behind, 'next', 'families'), v_from, v_to, 9223372036854775807);
-                    CALL leave_part(p_run, p_rule, IF(v_dry_run, NULL, v_from), v_look, v_part_key);
-                ELSE
+            IF v_look IS NOT NULL THEN
+                CALL leave_rest(p_run, p_rule, v_from, v_to, v_look, v_part_key, IF(v_busy, 'LOCKED', 'FAILED'));
+            ELSE
+                IF v_key IS NULL THEN
                     CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
+                    IF v_plain THEN
+                        CALL leave_part(p_run, p_rule, IF(v_dry_run, NULL, v_from), NULL, NULL);
+                    END IF;
                 END IF;
-            END IF;
-            -- One family, or those of an instant; if there are none, rows of no family.
-            INSERT INTO work_skip (skip_key, reason)
-            SELECT IF(@windrow_hexed, HEX(w.id), w.id), IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
-            IF ROW_COUNT() = 0 THEN
+                -- One family, or those of an instant; if there are none, rows of no family.
                 INSERT INTO work_skip (skip_key, reason)
-                VALUES (v_text, IF(v_busy, 'LOCKED', 'FAILED'));
+                SELECT IF(@windrow_hexed, HEX(w.id), w.id), IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
+                IF ROW_COUNT() = 0 THEN
+                    INSERT INTO work_skip (skip_key, reason)
+                    VALUES (v_text, IF(v_busy, 'LOCKED', 'FAILED'));
+                END IF;
             END IF;
             CALL record_skips(p_run, p_rule);
         END IF;
@@ -619,7 +625,7 @@ END;
 
 -- fail_part: what comes of an instant of one table of which a batch has failed for good. One that was to go as a whole goes in parts, but
 -- for one row, which the caller tells. Of a part, one row is passed over, or nothing is waited for any more. Where a thousand rows have
--- failed by themselves, and none went between them, the caller tells the rest as a whole.
+-- failed by themselves, and none went between them, the caller leaves the rest to the next run.
 --# create procedure fail_part
 CREATE PROCEDURE fail_part(
     IN  p_run      bigint,

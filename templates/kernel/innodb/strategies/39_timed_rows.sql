@@ -93,14 +93,14 @@ BEGIN
     END IF;
 END;
 
--- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
--- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first. Of an instant:
--- first, the first of these by their keys; next, those behind work_at. part and wait lock what is in work_row, and list it in work_target:
--- without what others have locked, or with it.
+-- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; left, of these what lies in a window;
+-- undated, those without a time; of a window: families, all; roots, those that are due, the oldest first; window, those that are
+-- deleted, the oldest first. Of an instant: first, the first of these by their keys; next, those behind work_at. part and wait lock what
+-- is in work_row, and list it in work_target: without what others have locked, or with it.
 --# create procedure rows_timed
 CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots, window, first or next; part
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, left, undated, held, families, roots, window, first or next; part
     and wait lock. Reads only.'
 BEGIN
     IF p_what NOT IN ('part', 'wait') THEN
@@ -471,11 +471,12 @@ BEGIN
     END IF;
 END;
 
--- part_of_instant, begin_parts, list_part, lock_part, pass_part, note_part, leave_part, resume_part: the rows of one instant, of one table,
--- go in parts where they are more than a batch takes, or where they cannot go together. work_at says behind which key the next part begins,
--- so that none is read again, and how the instant is looked at; rule_instant keeps that for the next run. 0: what others have locked, and
--- a row that fails by itself, is passed over without a word. 1: once more from the beginning, waiting for locks. 2: one was waited for in
--- vain: what is locked is passed over and told. In 1 and 2 a row that fails by itself is told. Then the instant is over.
+-- part_of_instant, begin_parts, list_part, lock_part, pass_part, note_part, leave_part, leave_rest, passed_over, resume_part: the rows of
+-- one instant, of one table, go in parts where they are more than a batch takes, or where they cannot go together. work_at says behind
+-- which key the next part begins, so that none is read again, and how the instant is looked at; rule_instant keeps that for the next run.
+-- 0: what others have locked, and a row that fails by itself, is passed over without a word. 1: once more from the beginning, waiting for
+-- locks. 2: one was waited for in vain: what is locked is passed over and told. In 1 and 2 a row that fails by itself is told. Then the
+-- instant is over.
 --# create procedure part_of_instant
 CREATE PROCEDURE part_of_instant(
     IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_rows bigint, OUT o_part bigint
@@ -498,7 +499,8 @@ CREATE PROCEDURE begin_parts(IN p_from datetime(6), IN p_look integer)
 SQL SECURITY DEFINER
 COMMENT 'The instant p_from goes in parts, from its first row on; NULL: none does.'
 BEGIN
-    UPDATE work_at AS c SET c.due = p_from, c.look = p_look, c.begun = false, c.refused = 0;
+    UPDATE work_at AS c
+    SET c.since = IF(c.due = p_from, c.since, NULL), c.due = p_from, c.look = p_look, c.begun = false, c.refused = 0;
 END;
 
 --# create procedure list_part
@@ -579,10 +581,10 @@ CREATE PROCEDURE note_part(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Notes in rule_instant how far the instant that goes in parts has got, if one does: there the next run goes on.'
 BEGIN
-    REPLACE INTO rule_instant (rule, due, run_id, rule_hash, look, part_key, refused)
+    REPLACE INTO rule_instant (rule, due, since, run_id, rule_hash, look, part_key, refused)
     SELECT
-        p_rule, c.due, p_run, SHA2(r.document, 256), c.look, IF(c.begun, IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR)), NULL),
-        COALESCE(c.refused, 0)
+        p_rule, c.due, COALESCE(c.since, p_run), p_run, SHA2(r.document, 256), c.look,
+        IF(c.begun, IF(@windrow_hexed, HEX(c.id), CAST(c.id AS CHAR)), NULL), COALESCE(c.refused, 0)
     FROM work_at AS c
     JOIN rule AS r ON r.rule = p_rule
     WHERE c.look IS NOT NULL;
@@ -594,11 +596,99 @@ SQL SECURITY DEFINER
 COMMENT 'Run p_run is through with the instant p_from: the next one begins behind p_key, and with its first row where there is none.
     A dry run names no instant.'
 BEGIN
+    DECLARE v_since bigint;
+    SELECT MAX(c.since) INTO v_since FROM work_at AS c WHERE c.due = p_from;
     CALL begin_parts(NULL, NULL);
     DELETE FROM rule_instant WHERE rule = p_rule AND due = p_from;
     IF p_key IS NOT NULL THEN
-        INSERT INTO rule_instant (rule, due, run_id, rule_hash, look, part_key)
-        SELECT p_rule, p_from, p_run, SHA2(r.document, 256), p_look, p_key FROM rule AS r WHERE r.rule = p_rule;
+        INSERT INTO rule_instant (rule, due, since, run_id, rule_hash, look, part_key)
+        SELECT p_rule, p_from, COALESCE(v_since, p_run), p_run, SHA2(r.document, 256), p_look, p_key FROM rule AS r WHERE r.rule = p_rule;
+    END IF;
+END;
+
+--# create procedure leave_rest
+CREATE PROCEDURE leave_rest(
+    IN p_run    bigint,
+    IN p_rule   varchar(64),
+    IN p_from   datetime(6),
+    IN p_to     datetime(6),
+    IN p_look   integer,
+    IN p_key    varchar(700),
+    IN p_reason varchar(32)
+)
+SQL SECURITY DEFINER
+COMMENT 'Run p_run leaves what is behind p_key of the instant p_from to the next one, and tells it as one, under the time of the instant;
+    in looks 1 and 2 also p_key. keep_timed() has said what is held.'
+BEGIN
+    DECLARE v_told boolean DEFAULT p_look > 0 AND p_key IS NOT NULL;
+    IF v_told THEN
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (p_key, p_reason);
+        CALL pass_part(p_from, p_look, p_key);
+        CALL rows_timed(p_rule, 'next', p_from, p_to, 1);
+    END IF;
+    IF NOT v_told OR EXISTS (SELECT 1 FROM work_row) THEN
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p_from)), p_reason);
+    END IF;
+    CALL leave_part(p_run, p_rule, p_from, p_look, p_key);
+END;
+
+--# create procedure passed_over
+CREATE PROCEDURE passed_over(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_since bigint, IN p_before bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_skip with what was refused of the instant p_from in runs from p_since on, before p_before, and is left before the
+    place in work_at; also with the instant, as LOCKED, where others are left there. Reads these rows, and a hundred others.'
+BEGIN
+    DECLARE v_others bigint;
+    -- IGNORE: the key of a failure may also be an instant, which is the key of no row.
+    IF @windrow_hexed THEN
+        INSERT IGNORE INTO work_target (id)
+        SELECT UNHEX(f.`key`) FROM run_failure AS f WHERE f.run_id >= p_since AND f.run_id < p_before AND f.rule = p_rule;
+    ELSE
+        INSERT IGNORE INTO work_target (id)
+        SELECT f.`key` FROM run_failure AS f WHERE f.run_id >= p_since AND f.run_id < p_before AND f.rule = p_rule;
+    END IF;
+    CALL rows_timed(p_rule, 'left', p_from, p_to, NULL);
+    DELETE FROM work_target;
+    -- What was only in use, and what a purge has met, is tried.
+    INSERT INTO work_target (id)
+    SELECT DISTINCT w.id
+    FROM work_at AS c
+    STRAIGHT_JOIN work_row AS w ON w.id <= c.id
+    STRAIGHT_JOIN run AS r ON r.run_id >= p_since AND r.run_id < p_before AND r.`trigger` <> 'PURGE' AND NOT r.dry_run
+    STRAIGHT_JOIN run_failure AS f
+        ON f.run_id = r.run_id
+        AND f.rule = p_rule
+        AND f.`key` = IF(@windrow_hexed, HEX(w.id), CAST(w.id AS CHAR)) COLLATE utf8mb4_bin
+    WHERE f.errno NOT IN (1205, 1213, 1020, 3101, 3572);
+    CALL timed_held(p_rule);
+    SET @windrow_from = NULL, @windrow_to = NULL;
+    CALL timed_beside(p_rule);
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT IF(@windrow_hexed, HEX(c.id), c.id), 'FAILED'
+    FROM work_target AS c
+    LEFT JOIN work_keep AS k ON k.id = c.id
+    WHERE k.id IS NULL
+    ORDER BY c.id;
+    -- Others were locked, or have come since.
+    INSERT IGNORE INTO work_keep (id)
+    SELECT c.id FROM work_target AS c;
+    CALL rows_timed(p_rule, 'first', p_from, p_to, 100);
+    DELETE FROM work_target;
+    INSERT INTO work_target (id)
+    SELECT w.id FROM work_row AS w;
+    SET @windrow_from = NULL, @windrow_to = NULL;
+    CALL timed_beside(p_rule);
+    SELECT COUNT(w.id)
+    INTO v_others
+    FROM work_at AS c
+    STRAIGHT_JOIN work_row AS w ON w.id <= c.id
+    LEFT JOIN work_keep AS k ON k.id = w.id
+    WHERE k.id IS NULL;
+    IF v_others > 0 THEN
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p_from)), 'LOCKED');
     END IF;
 END;
 
@@ -611,13 +701,15 @@ COMMENT 'How the instant p_from is looked at; NULL where it does not go in parts
     work_skip has what is left of what another run has looked at, run_failure the error of one of these.'
 BEGIN
     DECLARE v_run     bigint;
+    DECLARE v_since   bigint;
+    DECLARE v_before  bigint;
     DECLARE v_key     varchar(700);
     DECLARE v_refused bigint;
     SET o_resumed = false;
     SELECT MAX(c.look) INTO o_look FROM work_at AS c WHERE c.due = p_from;
     IF o_look IS NULL THEN
-        SELECT MAX(i.run_id), MAX(i.look), MAX(i.part_key), MAX(i.refused)
-        INTO v_run, o_look, v_key, v_refused
+        SELECT MAX(i.run_id), MAX(COALESCE(i.since, i.run_id)), MAX(i.look), MAX(i.part_key), MAX(i.refused)
+        INTO v_run, v_since, o_look, v_key, v_refused
         FROM rule_instant AS i
         JOIN rule AS r ON r.rule = i.rule AND SHA2(r.document, 256) = i.rule_hash
         WHERE i.rule = p_rule
@@ -631,35 +723,31 @@ BEGIN
             IF v_key IS NOT NULL THEN
                 CALL pass_part(p_from, o_look, v_key);
             END IF;
-            UPDATE work_at AS c SET c.refused = v_refused;
+            UPDATE work_at AS c SET c.refused = v_refused, c.since = v_since;
             SET o_resumed = true;
         END IF;
-        -- What has stayed before the place was told by another run. In look 0, look 1 will tell it.
-        IF v_run <> p_run AND v_key IS NOT NULL AND o_look > 0 THEN
-            CALL timed_held(p_rule);
-            SET @windrow_from = p_from, @windrow_to = p_to;
-            CALL timed_beside(p_rule);
-            CALL rows_timed(p_rule, 'families', p_from, p_to, 9223372036854775807);
-            INSERT INTO work_skip (skip_key, reason)
-            SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'FAILED'
-            FROM work_at AS c
-            STRAIGHT_JOIN work_row AS w ON w.id <= c.id
-            ORDER BY w.id;
-            -- Where one of them has met an error, the run shows it, and has failed, too.
-            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            SELECT
-                p_run, p_rule, f.`key`, f.errno, f.`sqlstate`, CONCAT('not tried again since run ', f.run_id, ': ', f.message)
-            FROM run_failure AS f
-            JOIN run AS r ON r.run_id = f.run_id
-            WHERE f.rule = p_rule
-              AND f.run_id <> p_run
-              AND f.message NOT LIKE 'not tried again since run %'
-              AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
-              AND r.`trigger` <> 'PURGE'
-              AND NOT r.dry_run
-              AND f.`key` IN (SELECT s.skip_key FROM work_skip AS s)
-            ORDER BY f.run_id DESC, f.failed_at
-            LIMIT 1;
+        IF v_key IS NOT NULL AND o_look > 0 THEN
+            -- What stays before the place is told once: by another worker of the sweep, if that was there. In look 0, look 1 will tell it.
+            SELECT COALESCE(MIN(s.sweep_id), p_run) INTO v_before FROM run_sweep AS s WHERE s.run_id = p_run;
+            IF v_run < v_before THEN
+                CALL passed_over(p_rule, p_from, p_to, v_since, v_before);
+                -- The run has failed, too, and shows why, by one of these rows.
+                INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+                SELECT
+                    p_run, p_rule, f.`key`, f.errno, f.`sqlstate`, CONCAT('not tried again since run ', f.run_id, ': ', f.message)
+                FROM run_failure AS f
+                JOIN run AS r ON r.run_id = f.run_id
+                WHERE f.run_id >= v_since
+                  AND f.run_id < v_before
+                  AND f.rule = p_rule
+                  AND f.message NOT LIKE 'not tried again since run %'
+                  AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
+                  AND r.`trigger` <> 'PURGE'
+                  AND NOT r.dry_run
+                  AND f.`key` IN (SELECT s.skip_key FROM work_skip AS s WHERE s.reason = 'FAILED')
+                ORDER BY f.run_id DESC, f.failed_at
+                LIMIT 1;
+            END IF;
         END IF;
     END IF;
 END;

@@ -665,6 +665,7 @@ DECLARE
     v_gives_up  boolean := false;  -- whether it is only to look at what was locked
     v_left      text[] := '{}';  -- what others have locked of it
     v_since     bigint;  -- since this run, what is refused of it is passed over
+    v_first     bigint := p_run;  -- since this one, it was told, perhaps by another worker
     v_many      boolean := false;  -- whether this run has met so many that are refused that it goes on with another instant
     v_more      boolean := false;  -- whether it leaves others
     v_done      bigint;
@@ -823,6 +824,9 @@ BEGIN
                 );
                 v_later := NOT is_last(p_run, p_rule);
             END IF;
+            IF (SELECT s.workers > 1 FROM spec AS s) THEN
+                v_first := (SELECT s.sweep_id FROM run_sweep AS s WHERE s.run_id = p_run);
+            END IF;
             SELECT 0::bigint AS o_families, ARRAY[0::bigint] AS o_rows, '{}'::text[] AS o_skip_keys, '{}'::text[] AS o_skip_reasons
             INTO v_batch;
             IF v_final THEN
@@ -834,9 +838,12 @@ BEGIN
                     AND rows_ahead(p_rule, v_from, v_to, v_progress.ahead_keys || v_keys, v_most) <> '{}';
                 -- What a worker has not looked at, the last one will.
                 v_later := v_more AND NOT v_many AND v_later;
-                -- What earlier runs have met was not tried again.
+                -- What earlier runs have met was not tried again. Where no row had a key, they have the instant.
                 v_keys := ARRAY(
-                    SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(what_was_refused(p_run, p_rule)))
+                    SELECT k.key
+                    FROM unnest(v_keys) AS k(key)
+                    WHERE k.key NOT IN (SELECT unnest(what_was_refused(v_first, p_rule)))
+                      AND k.key !~ '^[0-9]+-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}$'
                 );
                 v_keys := CASE WHEN v_later OR v_keys = '{}' THEN '{}' ELSE rows_left(p_rule, v_from, v_to, v_keys) END;
                 IF v_keys <> '{}' THEN
@@ -914,12 +921,12 @@ BEGIN
                     v_held := (SELECT c.o_skip_keys FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c);
                     v_keys := ARRAY(SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(v_held)));
                 END IF;
-                -- Of one table, what failed is looked for by its key.
-                v_key := CASE WHEN is_plain(p_rule) THEN coalesce(v_keys[1], v_held[1]) ELSE v_from END;
+                -- Of one table, what failed is looked for by its key, if it has one.
+                v_key := CASE WHEN is_plain(p_rule) THEN coalesce(v_keys[1], v_held[1], instant_due(p_rule, v_from)) ELSE v_from END;
                 v_keys := CASE WHEN cardinality(v_keys) > 0 THEN v_keys ELSE ARRAY[v_from] END;
             END IF;
             v_key := CASE WHEN v_by_family OR v_goes_on THEN v_keys[1] ELSE v_key END;
-            IF v_final AND v_key IS NOT NULL THEN
+            IF v_final THEN
                 PERFORM record_failure(p_run, p_rule, v_key, v_sqlstate, v_message);
             END IF;
             IF v_goes_on THEN

@@ -194,10 +194,64 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "MySQL and MariaDB: what an earlier run met of an instant is not told",
         postgres: &[],
         mysql: &[edit(
-            "STRAIGHT_JOIN work_row AS w ON w.id <= c.id",
-            "STRAIGHT_JOIN work_row AS w ON false",
+            "WHERE f.errno NOT IN (1205, 1213, 1020, 3101, 3572);",
+            "WHERE false;",
         )],
         noticed_by: &["parts::SERVER::what_is_behind_many_refused_rows_goes_in_a_later_run"],
+    },
+    Defect {
+        name: "instant-others-untold",
+        what: "MySQL and MariaDB: what came before the place where a run goes on within an instant is not told",
+        postgres: &[],
+        mysql: &[edit("IF v_others > 0 THEN", "IF false THEN")],
+        noticed_by: &["parts::SERVER::a_run_tells_of_what_it_passes_over_what_is_known"],
+    },
+    Defect {
+        name: "instant-rest-untold",
+        what: "MySQL and MariaDB: what a run leaves of an instant behind many refused rows is not told",
+        postgres: &[],
+        mysql: &[edit(
+            "IF NOT v_told OR EXISTS (SELECT 1 FROM work_row) THEN",
+            "IF NOT v_told THEN",
+        )],
+        noticed_by: &["parts::SERVER::many_refused_rows_are_told_once_and_keep_no_other"],
+    },
+    Defect {
+        name: "instant-told-by-two",
+        what: "a worker tells again what another one of the sweep was refused of an instant",
+        postgres: &[edit(
+            "what_was_refused(v_first, p_rule)",
+            "what_was_refused(p_run, p_rule)",
+        )],
+        mysql: &[edit("IF v_run < v_before THEN", "IF v_run <> p_run THEN")],
+        noticed_by: &["parts::SERVER::a_worker_tells_no_row_that_another_has_told"],
+    },
+    Defect {
+        name: "instant-anew-by-the-last",
+        what: "MySQL and MariaDB: the last worker of a sweep begins anew with an instant of which another one was refused rows",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_look IS NULL THEN\n                CALL leave_part",
+            "IF true THEN\n                CALL leave_part",
+        )],
+        noticed_by: &["parts::SERVER::a_worker_tells_no_row_that_another_has_told"],
+    },
+    Defect {
+        name: "instant-without-keys",
+        what: "PostgreSQL: of rows without a key no error is recorded",
+        postgres: &[edit(
+            "coalesce(v_keys[1], v_held[1], instant_due(p_rule, v_from))",
+            "coalesce(v_keys[1], v_held[1])",
+        )],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::a_refused_statement_of_rows_without_a_key_is_told"],
+    },
+    Defect {
+        name: "instant-for-a-key",
+        what: "PostgreSQL: the instant of rows without a key is taken for the key of a row",
+        postgres: &[edit("AND k.key !~ ", "OR k.key ~ ")],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::a_refused_statement_of_rows_without_a_key_is_told"],
     },
     Defect {
         name: "instant-untold-by-keys",
@@ -218,10 +272,13 @@ pub(super) const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "instant-passed-over-is-done",
-        what: "PostgreSQL: a run that only passes over refused rows of an instant is done",
+        what: "a run that only passes over refused rows of an instant is done",
         postgres: &[edit("s.run_id = p_run AND s.reason = 'FAILED')", "false)")],
-        mysql: &[],
-        noticed_by: &["gathered::postgres::a_run_that_only_passes_over_refused_rows_failed"],
+        mysql: &[edit("k.run_id = p_run AND k.reason = 'FAILED')", "false)")],
+        noticed_by: &[
+            "gathered::postgres::a_run_that_only_passes_over_refused_rows_failed",
+            "parts::SERVER::a_run_tells_of_what_it_passes_over_what_is_known",
+        ],
     },
     Defect {
         name: "work-tables-of-before",

@@ -12,8 +12,9 @@ const SERVER: Dialect = Dialect::Mysql;
 const TIME: &str = "TIMESTAMP'2000-01-01 00:00:00'";
 
 /// The types that variables have, each with a value.
-const TYPES: [(&str, &str); 6] = [
+const TYPES: [(&str, &str); 7] = [
     ("bigint", "100"),
+    ("decimal(65,30)", "100"),
     ("integer", "1"),
     ("boolean", "true"),
     ("datetime(6)", TIME),

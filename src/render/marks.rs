@@ -127,7 +127,8 @@ impl Routine {
 
     /// What it needs, by a list of variables or of settings.
     fn learn(&mut self, list: &str) {
-        for item in list.split(',') {
+        // A comma within a type has no blank behind it.
+        for item in list.replace(",\n", ", ").split(", ") {
             let words = item.split_whitespace();
             let words: Vec<&str> = words
                 .filter(|it| !["IN", "OUT", "INOUT"].contains(it))

@@ -40,6 +40,13 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN
 SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; left, those of them that lie in a window; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have locked.'
 BEGIN
+{%- if rule.numbered %}
+    DECLARE ⟦v_number decimal(65,30)⟧;
+    DECLARE v_one boolean;
+    IF p_what IN ('first', 'next') THEN
+        {{ <w.one_number rule /> | indent(width=8) }}
+    END IF;
+{%- endif %}
     CASE p_what
     WHEN 'named' THEN
 {%- filter fit %}
@@ -82,21 +89,15 @@ BEGIN
 {%- endfilter %}
 {%- for begun in [false, true] %}
     WHEN '{% if begun %}next{% else %}first{% endif %}' THEN
-{%- filter fit %}
-        INSERT INTO work_row (id)
-        «SELECT t.{{ rule.key }}
-        FROM {% if begun %}work_at AS c STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
-        LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
-        WHERE {% if begun %}c.only_row = 1 AND {% endif %}{{ <w.within_instant rule /> }}
-        {% if begun %}AND t.{{ rule.key }} > c.id{% endif %}
-{%- for condition in rule.timed.conditions_of_root %}
-        AND {{ condition }}
-{%- endfor %}
-        AND k1.id IS NULL
-        ORDER BY t.{{ rule.key }}
-        LIMIT p_limit»
-        ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
-{%- endfilter %}
+{%- if rule.numbered %}
+        IF v_one THEN
+{{- <w.part_of_instant rule begun={begun} one={true} /> }}
+        ELSE
+{{- <w.part_of_instant rule begun={begun} one={false} /> }}
+        END IF;
+{%- else %}
+{{- <w.part_of_instant rule begun={begun} one={false} /> }}
+{%- endif %}
 {%- endfor %}
 {%- for skips in [true, false] %}
     WHEN '{% if skips %}part{% else %}wait{% endif %}' THEN

@@ -547,10 +547,63 @@ AND {% endif %}{{ rule.timed.due.time }} >= {{ <w.as_ended rule at="p_from" /> }
 AND {{ <w.within_end rule to={to} /> }}
 {%- endcomponent w.within %}
 
-{#- Whether it has the time p_from, where p_to is the next instant. Several numbers may say the same. -#}
-{% component w.within_instant(rule) -%}
-{% if rule.numbered %}{{ <w.within rule /> }}{% else %}{{ rule.timed.due.time }} = {{ <w.as_ended rule at="p_from" /> }}{% endif %}
+{#- Whether it has the time p_from, where p_to is the next instant. Several numbers may say the same: only those of one lie by their
+    keys in an index. -#}
+{% component w.within_instant(rule, one=false) -%}
+{% if one %}{{ rule.timed.due.time }} = v_number{% elif rule.numbered %}{{ <w.within rule /> }}{% else %}{{ rule.timed.due.time }} = {{ <w.as_ended rule at="p_from" /> }}{% endif %}
 {%- endcomponent w.within_instant %}
+
+{#- Whether one number says the instant p_from of all rows: v_number, the last one. Neither it nor another one is looked for where the
+    index has entries of what was just deleted. A DOUBLE that no decimal says is not it. -#}
+{% component w.one_number(rule) -%}
+{%- filter fit %}
+SELECT MAX(x.number)
+INTO v_number
+FROM (
+    «SELECT {{ rule.timed.due.time }} AS number
+    FROM {{ rule.table }} AS t
+    WHERE {{ <w.within rule /> | indent(width=6) }}
+{%- for condition in rule.timed.conditions_of_root %}
+      AND {{ condition }}
+{%- endfor %}
+    ORDER BY {{ rule.timed.due.time }} DESC
+    LIMIT 1»
+) AS x;
+{%- endfilter %}
+{%- filter fit %}
+SELECT COUNT(*) = 0
+INTO v_one
+FROM (
+    «SELECT {{ rule.timed.due.time }} AS number
+    FROM {{ rule.table }} AS t
+    WHERE {{ <w.within rule /> | indent(width=6) }}
+      AND {{ rule.timed.due.time }} <> v_number
+{%- for condition in rule.timed.conditions_of_root %}
+      AND {{ condition }}
+{%- endfor %}
+    LIMIT 1»
+) AS x;
+{%- endfilter %}
+{%- endcomponent w.one_number %}
+
+{#- The next rows of an instant by their keys, behind work_at where that has begun. -#}
+{% component w.part_of_instant(rule, begun, one) -%}
+{%- filter fit %}
+        INSERT INTO work_row (id)
+        «SELECT t.{{ rule.key }}
+        FROM {% if begun %}work_at AS c STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
+        LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
+        WHERE {% if begun %}c.only_row = 1 AND {% endif %}{{ <w.within_instant rule one={one} /> }}
+        {% if begun %}AND t.{{ rule.key }} > c.id{% endif %}
+{%- for condition in rule.timed.conditions_of_root %}
+        AND {{ condition }}
+{%- endfor %}
+        AND k1.id IS NULL
+        ORDER BY t.{{ rule.key }}
+        LIMIT p_limit»
+        ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
+{%- endfilter %}
+{%- endcomponent w.part_of_instant %}
 
 {#- Whether it lies in a window of which either end may be open. -#}
 {% component w.within_ends(rule) -%}

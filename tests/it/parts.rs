@@ -31,6 +31,8 @@ tests! {
         a_run_that_only_passes_over_refused_rows_failed,
         a_run_tells_of_what_it_passes_over_what_is_known,
         what_is_passed_over_is_not_listed,
+        parts_of_an_instant_of_numbers_go_along_the_key,
+        numbers_of_one_instant_go_in_parts,
     ],
 }
 
@@ -571,4 +573,65 @@ fn a_worker_tells_no_row_that_another_has_told(dialect: Dialect) {
     assert_eq!(one["status"], "failed", "{one}");
     assert_eq!(skipped(&two), &json!({}), "{one} {two}");
     assert_eq!(two["status"], "done", "{two}");
+}
+
+/// A rule whose times are numbers.
+pub(crate) fn of_numbers() -> Graph {
+    graph_of(
+        "name = \"parts\"\n\n[tables]\nlog = { key = \"id integer\" }\n
+[rules.logs]\nstrategy = \"age\"\nroot = \"log\"\ntime = \"at epoch-ms\"\nretention = { default = \"30d\" }\n",
+    )
+}
+
+/// Of such a table, with a column of this type.
+fn numbered(dialect: Dialect, kind: &str) -> Installation {
+    let schema = format!(
+        "CREATE TABLE log (id integer PRIMARY KEY, at {kind}, no integer); CREATE INDEX log_at ON log (at);"
+    );
+    let mut database = Installation::of(dialect, &schema, &of_numbers());
+    database.arm();
+    database
+}
+
+const KINDS: [&str; 3] = ["bigint", "decimal(30, 6)", "double"];
+
+/// Whatever of it is locked, and of the table besides: each part reads its own rows.
+fn parts_of_an_instant_of_numbers_go_along_the_key(dialect: Dialect) {
+    let rows = 2_000;
+    for kind in KINDS {
+        let mut database = numbered(dialect, kind);
+        database.set_setting("batch_rows", 20).expect("a setting");
+        let all = numbers(dialect, 10 * rows);
+        database.execute(&format!(
+            "INSERT INTO log SELECT n, IF(n % 10 = 0, 1577836800000, 4102444800000), 0 FROM {all}"
+        ));
+        database.execute("ANALYZE TABLE log");
+        let rival = locked(&database, "log", 5 * rows);
+        let before = database.handled("read_next");
+        let run = database.run(json!({})).expect("a run");
+        let read = database.handled("read_next") - before;
+        drop(rival);
+        assert_eq!(skipped(&run), &json!({"LOCKED": 1_000}), "{kind}: {run}");
+        assert!(
+            read < 15 * rows,
+            "{kind}: {read} entries for {rows} rows: {run}"
+        );
+    }
+}
+
+/// Some are numbers of their own, and some no decimal says.
+fn numbers_of_one_instant_go_in_parts(dialect: Dialect) {
+    for kind in &KINDS[1..] {
+        let mut database = numbered(dialect, kind);
+        database.set_setting("batch_rows", 4).expect("a setting");
+        let all = numbers(dialect, 30);
+        database.execute(&format!(
+            "INSERT INTO log SELECT n, 1577836800000.1 + n * 0.000001, 0 FROM {all}"
+        ));
+        let hold = json!({"key": 7, "reason": "x"});
+        database.set_hold(hold).expect("a hold");
+        let run = database.run(json!({})).expect("a run");
+        assert_eq!(ids(&mut database), ["7"], "{kind}: {run}");
+        assert_eq!(skipped(&run), &json!({"HELD": 1}), "{kind}: {run}");
+    }
 }

@@ -22,8 +22,8 @@ use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::{
-    adopted, airflow, beneath, bound, bound_of, crossing, hatch, kept, partition, scopes, several,
-    single, subflows, unarchive, workers,
+    adopted, airflow, beneath, bound, bound_of, crossing, hatch, kept, partition, parts, scopes,
+    several, single, subflows, unarchive, workers,
 };
 use defects::all;
 
@@ -153,6 +153,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         subflows::graph(),
         hatch::graph(),
         hatch::graph_of_rows(""),
+        parts::of_numbers(),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

@@ -237,6 +237,20 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["parts::SERVER::a_worker_tells_no_row_that_another_has_told"],
     },
     Defect {
+        name: "instant-of-numbers-read",
+        what: "MySQL and MariaDB: each part of an instant of numbers reads all of it",
+        postgres: &[],
+        mysql: &[edit("IF v_one THEN", "IF false THEN")],
+        noticed_by: &["parts::SERVER::parts_of_an_instant_of_numbers_go_along_the_key"],
+    },
+    Defect {
+        name: "instant-of-several-numbers",
+        what: "MySQL and MariaDB: parts of an instant take the rows of its last number alone",
+        postgres: &[],
+        mysql: &[edit("IF v_one THEN", "IF true THEN")],
+        noticed_by: &["parts::SERVER::numbers_of_one_instant_go_in_parts"],
+    },
+    Defect {
         name: "instant-without-keys",
         what: "PostgreSQL: of rows without a key no error is recorded",
         postgres: &[edit(

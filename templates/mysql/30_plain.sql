@@ -38,7 +38,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(⟦IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint⟧)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; left, those of them that lie in a window; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have locked.'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; held, those of a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have locked.'
 BEGIN
 {%- if rule.numbered %}
     DECLARE ⟦v_number decimal(65,30)⟧;
@@ -57,13 +57,6 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
 {%- endfor %}»;
-{%- endfilter %}
-    WHEN 'left' THEN
-{%- filter fit %}
-        INSERT INTO work_row (id)
-        «SELECT t.{{ rule.key }}
-        {{ <w.plain_target rule /> }}»
-        ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
 {%- endfilter %}
     WHEN 'undated' THEN
 {%- filter fit %}

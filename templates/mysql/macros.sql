@@ -550,7 +550,13 @@ AND {{ <w.within_end rule to={to} /> }}
 {#- Whether it has the time p_from, where p_to is the next instant. Several numbers may say the same: only those of one lie by their
     keys in an index. -#}
 {% component w.within_instant(rule, one=false) -%}
-{% if one %}{{ rule.timed.due.time }} = v_number{% elif rule.numbered %}{{ <w.within rule /> }}{% else %}{{ rule.timed.due.time }} = {{ <w.as_ended rule at="p_from" /> }}{% endif %}
+{% if one -%}
+{{ rule.timed.due.time }} = v_number
+{%- elif rule.numbered -%}
+{{ <w.within rule /> }}
+{%- else -%}
+{{ rule.timed.due.time }} = {{ <w.as_ended rule at="p_from" /> }}
+{%- endif %}
 {%- endcomponent w.within_instant %}
 
 {#- Whether one number says the instant p_from of all rows: v_number, the last one. Neither it nor another one is looked for where the

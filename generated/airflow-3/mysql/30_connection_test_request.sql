@@ -36,20 +36,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; left, those of them that lie in a window; undated, those without a updated_at; held,
-    those of a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next,
-    behind work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have
-    locked. [body ae741819f596]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; held, those of a window that are in work_keep;
+    window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of
+    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body 3d358c62ca6b]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`updated_at`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
-    WHEN 'left' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM work_target AS c
-            STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id WHERE (p_from IS NULL OR t.`updated_at` >= p_from)
-            AND (p_to IS NULL OR t.`updated_at` < p_to)
-            AND t.`state` IN ('success', 'failed') ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t
             WHERE (t.`updated_at` IS NULL OR t.`updated_at` <= 0) AND t.`state` IN ('success', 'failed') LIMIT p_limit;

@@ -35,19 +35,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; left, those of them that lie in a window; undated, those without a timestamp; held,
-    those of a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next,
-    behind work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have
-    locked. [body 189471cf0837]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; held, those of a window that are in work_keep;
+    window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of
+    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body a291d3b309cc]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`timestamp`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;
-    WHEN 'left' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM work_target AS c STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id
-            WHERE (p_from IS NULL OR t.`timestamp` >= p_from)
-            AND (p_to IS NULL OR t.`timestamp` < p_to) ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`import_error` AS t
             WHERE (t.`timestamp` IS NULL OR t.`timestamp` <= 0) LIMIT p_limit;

@@ -34,19 +34,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; left, those of them that lie in a window; undated, those without a dttm; held, those of
-    a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind
-    work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have
-    locked. [body 2cab3993026d]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a dttm; held, those of a window that are in work_keep; window,
+    the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of
+    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body 520251fa3427]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due) SELECT t.`id`, NULLIF(t.`dttm`, 0) FROM work_target AS c
             STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
-    WHEN 'left' THEN
-        INSERT INTO work_row (id) SELECT t.`id` FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id
-            WHERE (p_from IS NULL OR t.`dttm` >= p_from)
-            AND (p_to IS NULL OR t.`dttm` < p_to) ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t WHERE (t.`dttm` IS NULL OR t.`dttm` <= 0) LIMIT p_limit;
     WHEN 'held' THEN

@@ -35,19 +35,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; left, those of them that lie in a window; undated, those without a TIMESTAMP_; held,
-    those of a window that are in work_keep; window, the first p_limit that are not; first, the same of one instant, by their keys; next,
-    behind work_at. part and wait lock those of work_row that lie in a window, and list them in work_target; part: without what others have
-    locked. [body ebf50a0c6bcf]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; held, those of a window that are in work_keep;
+    window, the first p_limit that are not; first, the same of one instant, by their keys; next, behind work_at. part and wait lock those of
+    work_row that lie in a window, and list them in work_target; part: without what others have locked. [body 14b8cd89b602]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due) SELECT t.`ID_`, NULLIF(t.`TIMESTAMP_`, 0) FROM work_target AS c
             STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
-    WHEN 'left' THEN
-        INSERT INTO work_row (id) SELECT t.`ID_` FROM work_target AS c
-            STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id WHERE (p_from IS NULL OR t.`TIMESTAMP_` >= p_from)
-            AND (p_to IS NULL OR t.`TIMESTAMP_` < p_to) ON DUPLICATE KEY UPDATE work_row.id = work_row.id;
     WHEN 'undated' THEN
         INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
             WHERE (t.`TIMESTAMP_` IS NULL OR t.`TIMESTAMP_` <= 0) LIMIT p_limit;

@@ -93,14 +93,14 @@ BEGIN
     END IF;
 END;
 
--- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; left, of these what lies in a window;
--- undated, those without a time; of a window: families, all; roots, those that are due, the oldest first; window, those that are
--- deleted, the oldest first. Of an instant: first, the first of these by their keys; next, those behind work_at. part and wait lock what
--- is in work_row, and list it in work_target: without what others have locked, or with it.
+-- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
+-- window: families, all; roots, those that are due, the oldest first; window, those that are deleted, the oldest first. Of an instant:
+-- first, the first of these by their keys; next, those behind work_at. part and wait lock what is in work_row, and list it in work_target:
+-- without what others have locked, or with it.
 --# create procedure rows_timed
 CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with keys and times of rows: p_what is named, left, undated, held, families, roots, window, first or next; part
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, held, families, roots, window, first or next; part
     and wait lock. Reads only.'
 BEGIN
     IF p_what NOT IN ('part', 'wait') THEN
@@ -643,37 +643,35 @@ BEGIN
     DECLARE v_others bigint;
     -- IGNORE: the key of a failure may also be an instant, which is the key of no row.
     IF @windrow_hexed THEN
-        INSERT IGNORE INTO work_target (id)
+        INSERT IGNORE INTO work_row (id)
         SELECT UNHEX(f.`key`) FROM run_failure AS f WHERE f.run_id >= p_since AND f.run_id < p_before AND f.rule = p_rule;
     ELSE
-        INSERT IGNORE INTO work_target (id)
+        INSERT IGNORE INTO work_row (id)
         SELECT f.`key` FROM run_failure AS f WHERE f.run_id >= p_since AND f.run_id < p_before AND f.rule = p_rule;
     END IF;
-    CALL rows_timed(p_rule, 'left', p_from, p_to, NULL);
-    DELETE FROM work_target;
+    CALL rows_timed(p_rule, 'part', p_from, p_to, NULL);
+    CALL timed_held(p_rule);
+    SET @windrow_from = NULL, @windrow_to = NULL;
+    CALL timed_beside(p_rule);
+    DELETE FROM work_row;
     -- What was only in use, and what a purge has met, is tried.
-    INSERT INTO work_target (id)
+    INSERT INTO work_row (id)
     SELECT DISTINCT w.id
     FROM work_at AS c
-    STRAIGHT_JOIN work_row AS w ON w.id <= c.id
+    STRAIGHT_JOIN work_target AS w ON w.id <= c.id
     STRAIGHT_JOIN run AS r ON r.run_id >= p_since AND r.run_id < p_before AND r.`trigger` <> 'PURGE' AND NOT r.dry_run
     STRAIGHT_JOIN run_failure AS f
         ON f.run_id = r.run_id
         AND f.rule = p_rule
         AND f.`key` = IF(@windrow_hexed, HEX(w.id), CAST(w.id AS CHAR)) COLLATE utf8mb4_bin
-    WHERE f.errno NOT IN (1205, 1213, 1020, 3101, 3572);
-    CALL timed_held(p_rule);
-    SET @windrow_from = NULL, @windrow_to = NULL;
-    CALL timed_beside(p_rule);
+    LEFT JOIN work_keep AS k ON k.id = w.id
+    WHERE f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
+      AND k.id IS NULL;
     INSERT INTO work_skip (skip_key, reason)
-    SELECT IF(@windrow_hexed, HEX(c.id), c.id), 'FAILED'
-    FROM work_target AS c
-    LEFT JOIN work_keep AS k ON k.id = c.id
-    WHERE k.id IS NULL
-    ORDER BY c.id;
-    -- Others were locked, or have come since.
+    SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'FAILED' FROM work_row AS w ORDER BY w.id;
+    -- Others are locked, or were, or have come since.
     INSERT IGNORE INTO work_keep (id)
-    SELECT c.id FROM work_target AS c;
+    SELECT w.id FROM work_row AS w;
     CALL rows_timed(p_rule, 'first', p_from, p_to, 100);
     DELETE FROM work_target;
     INSERT INTO work_target (id)

@@ -372,25 +372,25 @@ fn a_run_that_leaves_a_rule_goes_on_within_the_day(dialect: Dialect) {
     assert_eq!(database.number(places), 0, "{run}");
 }
 
-/// More than a thousand, one behind the other in the second look, where what may go is gone.
+/// More than five hundred, one behind the other in the second look, where what may go is gone.
 fn many_refused_rows_are_told_once_and_keep_no_other(dialect: Dialect) {
-    let mut database = day(dialect, 1_210, 1);
-    let all = numbers(dialect, 1_210);
+    let mut database = day(dialect, 610, 1);
+    let all = numbers(dialect, 610);
     database.execute(&format!(
-        "INSERT INTO other SELECT n, n FROM {all} WHERE n NOT IN (601, 1202)"
+        "INSERT INTO other SELECT n, n FROM {all} WHERE n NOT IN (301, 602)"
     ));
     let run = database.run(json!({})).expect("a run");
     // The next one is refused, too; those behind it are one, under their time.
-    assert_eq!(skipped(&run), &json!({"FAILED": 1_002}), "{run}");
+    assert_eq!(skipped(&run), &json!({"FAILED": 502}), "{run}");
     assert_eq!(run["rules"][0]["rows"], 2, "{run}");
 }
 
-/// More than a thousand, one behind the other.
+/// More than five hundred, one behind the other.
 fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
-    let mut database = day(dialect, 1_105, 1);
-    database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 1100 THEN SIGNAL SQLSTATE '45000'; END IF");
+    let mut database = day(dialect, 605, 1);
+    database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 600 THEN SIGNAL SQLSTATE '45000'; END IF");
     // The first has told none by itself. The second ends its first look, and tells some; the third tells also of the others.
-    for (left, failed) in [(1_105, 1), (1_100, 1_002), (1_100, 1_100)] {
+    for (left, failed) in [(605, 1), (600, 502), (600, 600)] {
         let run = database.run(json!({})).expect("a run");
         assert_eq!(run["status"], "failed", "{run}");
         assert_eq!(ids(&mut database).len(), left, "{run}");
@@ -399,7 +399,7 @@ fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
     assert_eq!(database.number("SELECT COUNT(*) FROM W.rule_instant"), 0);
     database.execute("DROP TRIGGER refuse");
     let run = database.run(json!({})).expect("a run");
-    assert_eq!(run["rules"][0]["rows"], 1_100, "{run}");
+    assert_eq!(run["rules"][0]["rows"], 600, "{run}");
 }
 
 /// As a run notes it that had no time for what is behind its place. A purge, a dry run and what was only locked say nothing of an error.

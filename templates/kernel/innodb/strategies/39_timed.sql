@@ -658,7 +658,7 @@ BEGIN
         -- What this look has told is behind it, unless it begins.
         UPDATE work_at AS c SET c.begun = c.begun AND c.look = 1;
         UPDATE work_at AS c SET c.look = 2;
-    ELSEIF p_key IS NULL OR (SELECT c.refused >= 1000 FROM work_at AS c) THEN
+    ELSEIF p_key IS NULL OR (SELECT c.refused >= 500 FROM work_at AS c) THEN
         -- Where so many fail by themselves, one behind the other, a run would not come to an end of this instant: the next one goes on.
         SET o_goes_on = p_to;
     ELSE

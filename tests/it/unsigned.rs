@@ -6,6 +6,7 @@ use windrow::dialect::Dialect;
 
 use crate::acting::all_findings;
 use crate::harness::tests;
+use crate::support::effort::in_turn;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
@@ -161,14 +162,15 @@ fn a_decimal_with_a_fraction_is_no_key(dialect: Dialect) {
 }
 
 fn rows_are_found_by_keys_without_a_sign(dialect: Dialect) {
-    for (kind, word, greatest) in KINDS {
-        for rule in [
+    for (round, (kind, word, greatest)) in KINDS.into_iter().enumerate() {
+        let rules = [
             format!("strategy = \"age\"\ntime = \"ended_at\"\n{RETENTION}"),
             "strategy = \"expiry\"\ntime = \"ended_at\"".to_owned(),
             format!(
                 "strategy = \"orphan\"\nneeds = [\"gone -> other.id\"]\ntime = \"ended_at\"\n{RETENTION}"
             ),
-        ] {
+        ];
+        for rule in in_turn(round, rules.len(), rules) {
             let rule = format!("{rule}\nlimits = {{ batch_rows = 1 }}");
             let spec = spec(word, "", &rule);
             let schema = schema(kind, greatest);

@@ -7,6 +7,7 @@ use super::{AS_OF, Unit, options, state};
 use crate::agree::anonymous;
 use crate::harness::tests;
 use crate::support::camunda::Camunda;
+use crate::support::effort::one_of;
 
 tests! {
     on_several: [
@@ -29,9 +30,8 @@ fn all_servers_answer_alike_by_families() {
 }
 
 fn agree(unit: Unit) {
-    let mut told = DIALECTS
-        .iter()
-        .map(|dialect| (*dialect, story(unit, *dialect)));
+    // The first and the last in `make test`.
+    let mut told = one_of(2, DIALECTS).map(|dialect| (*dialect, story(unit, *dialect)));
     let (first, expected) = told.next().expect("a server");
     for (dialect, answers) in told {
         assert_eq!(expected.len(), answers.len());

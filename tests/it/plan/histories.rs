@@ -179,7 +179,7 @@ fn wrong(name: &str, foretold: f64, real: f64, least: f64) -> Option<String> {
 fn what_is_foretold_of_each_system_is_right_within_a_fifth(dialect: Dialect) {
     let mut all = Vec::new();
     let systems = SYSTEMS.iter().filter(|it| it.scripts(dialect).is_some());
-    for system in one_of(2, systems) {
+    for system in one_of(3, systems) {
         let stage = Stage::new(system, dialect);
         let exact = stage.document("plan");
         let sampled = stage.document("plan --sample 100");

@@ -55,7 +55,6 @@ impl Defect {
         graph: &Graph,
         dialect: Dialect,
     ) -> Option<Bundle> {
-        let mut bundle = bundle.clone();
         let schema = match dialect {
             Dialect::Postgres => dialect.ident(&graph.schema),
             Dialect::Mysql | Dialect::Mariadb => dialect.ident(&graph.database),
@@ -69,6 +68,13 @@ impl Defect {
             .iter()
             .map(|edit| (named(edit.from), named(edit.to)))
             .collect();
+        // A copy is large.
+        let (first, _) = edits.first()?;
+        let mut statements = bundle.files.iter().flat_map(|file| &file.statements);
+        if !statements.any(|statement| place(&statement.sql, first).is_some()) {
+            return None;
+        }
+        let mut bundle = bundle.clone();
         for (from, to) in edits {
             // Most defects are of a rule; the others have a text that stands in no file of a rule.
             let edited = replace(&mut bundle, &from, &to, is_of_a_rule)

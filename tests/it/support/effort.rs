@@ -79,12 +79,12 @@ pub(crate) fn shared_seeds(
     counted(class, Some(dialect), share(dialect, all(number)))
 }
 
-/// Half as many in `make test`.
+/// Half as many in `make test`; of many a quarter.
 fn all(number: u64) -> Range<u64> {
     range(if is_whole() {
         number
     } else {
-        number.div_ceil(2)
+        number.div_ceil(if number < 40 { 2 } else { 4 })
     })
 }
 
@@ -120,6 +120,38 @@ pub(crate) fn share<T>(
 /// One of so many in `make test`, all in `make prove`, and where a defect is to be noticed.
 pub(crate) fn one_of<T>(step: usize, all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     all.into_iter().step_by(if is_whole() { 1 } else { step })
+}
+
+/// The same, others for each round of a loop around it: all are tried after so many rounds.
+pub(crate) fn in_turn<T>(
+    round: usize,
+    step: usize,
+    all: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let (first, step) = match is_whole() {
+        true => (0, 1),
+        false => (round % step, step),
+    };
+    all.into_iter().skip(first).step_by(step)
+}
+
+/// One half of all: MySQL and MariaDB always the same, PostgreSQL now the one and now the other in the rounds of a loop around it.
+pub(crate) fn half<T>(
+    dialect: Dialect,
+    round: usize,
+    all: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let all = all.into_iter().enumerate();
+    all.filter(move |(number, _)| {
+        is_whole()
+            || number % 2
+                == match dialect {
+                    Dialect::Postgres => round % 2,
+                    Dialect::Mysql => 0,
+                    Dialect::Mariadb => 1,
+                }
+    })
+    .map(|(_, one)| one)
 }
 
 /// The first and the last of all in `make test`: the oldest and the newest server that is installed.

@@ -381,6 +381,8 @@ fn a_refused_statement_of_rows_without_a_key_is_told(dialect: Dialect) {
     let failures = &first["rules"][0]["failures"];
     assert_eq!(failures[0]["message"], "no", "{first}");
     assert_eq!(failures[0]["key"], "2025-01-04 00:00:00.000000", "{first}");
+    let samples = &first["rules"][0]["skipped_samples"]["FAILED"];
+    assert_eq!(samples, &json!(["2025-01-04 00:00:00"]), "{first}");
 
     database.execute("DROP TRIGGER refuse_all ON log");
     refuse(&mut database, "5, 6", "RAISE 'no'");

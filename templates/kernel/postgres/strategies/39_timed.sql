@@ -919,7 +919,9 @@ BEGIN
                 IF is_plain(p_rule) THEN
                     -- What is held is told as such.
                     v_held := (SELECT c.o_skip_keys FROM count_timed(p_rule, v_from, v_to, v_run.as_of, NULL) AS c);
-                    v_keys := ARRAY(SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key NOT IN (SELECT unnest(v_held)));
+                    v_keys := ARRAY(
+                        SELECT k.key FROM unnest(v_keys) AS k(key) WHERE k.key IS NOT NULL AND k.key NOT IN (SELECT unnest(v_held))
+                    );
                 END IF;
                 -- Of one table, what failed is looked for by its key, if it has one.
                 v_key := CASE WHEN is_plain(p_rule) THEN coalesce(v_keys[1], v_held[1], instant_due(p_rule, v_from)) ELSE v_from END;

@@ -136,10 +136,8 @@ impl<'a> Press<'a> {
                 let owner = &self.view.accounts.owner;
                 let text = kernel.text(self.dialect, control, owner, told, &beside);
                 let path = self.path(kernel.name);
-                files.push(File {
-                    kernel: true,
-                    ..file(self.graph, self.dialect, path, kernel.purpose, &text)
-                });
+                let purpose = kernel.purpose;
+                files.push(file(self.graph, self.dialect, path, purpose, &text, true));
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -261,7 +259,7 @@ impl<'a> Press<'a> {
             _ => layout::wrapped(&body),
         };
         let path = self.path(name);
-        Ok(file(self.graph, self.dialect, path, purpose, &body))
+        Ok(file(self.graph, self.dialect, path, purpose, &body, false))
     }
 }
 

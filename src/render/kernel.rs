@@ -309,7 +309,11 @@ impl KernelFile {
         text.push('\n');
         let bare = match self.prologue {
             Prologue::Undo => undo(self.text.sql, control, &told.indexes),
-            _ => with_archives(&with_parts(self.text.sql, dialect), dialect, told),
+            _ => with_archives(
+                &self.text.whole(|sql| with_parts(sql, dialect)),
+                dialect,
+                told,
+            ),
         };
         for line in bare.lines() {
             let line = match self.prologue {
@@ -343,7 +347,13 @@ impl KernelFile {
             );
         }
         text.push('\n');
-        for line in with_archives(&with_parts(self.text.sql, dialect), dialect, told).lines() {
+        for line in with_archives(
+            &self.text.whole(|sql| with_parts(sql, dialect)),
+            dialect,
+            told,
+        )
+        .lines()
+        {
             text.push_str(&marked(line, control).unwrap_or_else(|| line.to_owned()));
             text.push('\n');
         }

@@ -235,9 +235,10 @@ fn may_start(graph: &Graph, day: Date) -> bool {
             .iter()
             .flatten()
             .any(|it| {
+                let number = it.weekday().to_monday_one_offset();
                 window
                     .days
-                    .contains(&it.weekday().to_monday_one_offset().to_string())
+                    .contains(char::from(b'0' + number.unsigned_abs()))
             })
     });
     let starts = |form: &Form| match form {

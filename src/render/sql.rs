@@ -1,6 +1,7 @@
 //! What a rendered text becomes: statements as the server takes them, and a file as a client does.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use super::layout;
 use super::names::{control_name, hex12, role_name};
@@ -25,6 +26,7 @@ pub(super) fn file(
     path: String,
     purpose: &str,
     body: &str,
+    kernel: bool,
 ) -> File {
     let mut text = format!(
         "-- {}: {purpose}.\n-- {}\n\n",
@@ -56,7 +58,7 @@ pub(super) fn file(
         }
     }
     for chunk in &mut chunks {
-        chunk.shown = shown(dialect, chunk);
+        chunk.shown = shown(dialect, chunk, kernel);
     }
     let statements = match dialect {
         Dialect::Postgres => {
@@ -73,7 +75,7 @@ pub(super) fn file(
         path,
         statements,
         text: tidy(&text),
-        kernel: false,
+        kernel,
     }
 }
 
@@ -274,7 +276,7 @@ fn with_hash(mut sql: String, shown: &Shown) -> String {
 
 /// What the catalog shows of what a statement makes. The templates lay out every head alike, so that it is cut at the line that
 /// the catalog shows first, and nothing in it is read.
-fn shown(dialect: Dialect, chunk: &Chunk) -> Option<Shown> {
+fn shown(dialect: Dialect, chunk: &Chunk, kernel: bool) -> Option<Shown> {
     let made = chunk.what.made()?;
     let text = match dialect {
         Dialect::Postgres => {
@@ -292,8 +294,24 @@ fn shown(dialect: Dialect, chunk: &Chunk) -> Option<Shown> {
             sql[sql.find("\nBEGIN\n")? + 1..].to_owned()
         }
     };
-    let hash = body_fingerprint(dialect, &text);
+    let hash = match kernel {
+        true => kernel_fingerprint(dialect, &text),
+        false => body_fingerprint(dialect, &text),
+    };
     Some(Shown { text, hash })
+}
+
+/// The same as [`body_fingerprint`] of a body that other specs have too: made once.
+fn kernel_fingerprint(dialect: Dialect, body: &str) -> String {
+    static KNOWN: [Mutex<BTreeMap<String, String>>; 3] = [const { Mutex::new(BTreeMap::new()) }; 3];
+    let known = &KNOWN[dialect as usize];
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hash) = known.get(body) {
+        return hash.clone();
+    }
+    let hash = body_fingerprint(dialect, body);
+    known.insert(body.to_owned(), hash.clone());
+    hash
 }
 
 /// The first twelve hex digits of the SHA-256 of a body, as its comment names it and verify() computes it from the catalog.
@@ -305,7 +323,7 @@ pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
     }
     let spoken = spoken(dialect, body);
     let mut code = String::with_capacity(spoken.len());
-    let lines = spoken.lines().map(str::trim);
+    let lines = spoken.lines().map(|line| trim_end(line).trim_start());
     // Letter by letter: all of a kernel comes by here, and a split by several letters costs several times as much.
     for line in lines.filter(|line| !line.starts_with("--")) {
         let mut begins = true;
@@ -367,10 +385,18 @@ pub(super) fn tidy(text: &str) -> String {
     tidy
 }
 
+/// A line without the spaces at its end. Most have none: to look at one byte costs less than to take a letter apart.
+fn trim_end(line: &str) -> &str {
+    match line.as_bytes() {
+        [.., last] if last.is_ascii_graphic() => line,
+        _ => line.trim_end(),
+    }
+}
+
 /// The lines of a tidy text.
 fn tidied(text: &str) -> impl Iterator<Item = &str> {
     let mut blank = true;
-    let lines = text.trim_end().lines().map(str::trim_end);
+    let lines = text.trim_end().lines().map(trim_end);
     lines.filter(move |line| {
         let again = blank && line.is_empty();
         blank = line.is_empty();

@@ -36,6 +36,12 @@ impl Text {
         })
     }
 
+    /// It with its parts. Of which kernel they are, its path says.
+    pub(super) fn whole(&self, with_parts: impl FnOnce(&str) -> String) -> Arc<str> {
+        static WHOLE: Known = Mutex::new(BTreeMap::new());
+        self.once(&WHOLE, || with_parts(self.sql))
+    }
+
     fn once(&self, known: &Known, make: impl FnOnce() -> String) -> Arc<str> {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let text = known.entry(self.path).or_insert_with(|| make().into());

@@ -57,7 +57,8 @@ pub(crate) fn seeds(
     server: impl Into<Option<Dialect>>,
     number: u64,
 ) -> impl Iterator<Item = u64> {
-    counted(class, server.into(), all(number))
+    let server = server.into();
+    counted(class, server, all(server, number))
 }
 
 /// Seeds of rounds that try all of something only together: so many in `make test`, too.
@@ -76,15 +77,19 @@ pub(crate) fn shared_seeds(
     dialect: Dialect,
     number: u64,
 ) -> impl Iterator<Item = u64> {
-    counted(class, Some(dialect), share(dialect, all(number)))
+    counted(
+        class,
+        Some(dialect),
+        share(dialect, all(Some(dialect), number)),
+    )
 }
 
-/// Half as many in `make test`; of many a quarter.
-fn all(number: u64) -> Range<u64> {
-    range(if is_whole() {
-        number
-    } else {
-        number.div_ceil(if number < 40 { 2 } else { 4 })
+/// Half as many in `make test`; a quarter where a server has many.
+fn all(server: Option<Dialect>, number: u64) -> Range<u64> {
+    range(match (is_whole(), server) {
+        (true, _) => number,
+        (false, Some(_)) if number >= 40 => number.div_ceil(4),
+        (false, _) => number.div_ceil(2),
     })
 }
 

@@ -237,6 +237,7 @@ steps = { key = "id integer", parents = ["run_id -> runs.id"], final = { mood = 
 bills = { key = "id integer", parents = ["run_id -> runs.id"] }
 shots = { key = "id integer" }
 marks = { key = "id integer" }
+lots  = { key = "id integer" }
 trips = { key = "id integer" }
 
 [rules.runs]
@@ -246,7 +247,9 @@ candidates = { sort = "batch" }
 final      = { state = "done" }
 end_time   = "ended"
 where_sql  = """{root}.Paid < '2030-01-01' AND {root}.grade IS NULL AND {root}.level IS NULL AND {root}.weight IS NULL
-    AND {root}.word IS NULL AND NOT EXISTS (
+    AND {root}.word IS NULL
+    AND {root}.tries IS NULL AND {root}.tags IS NULL AND {root}.mass IS NULL AND {root}.code IS NULL
+    AND {root}.price IS NULL AND NOT EXISTS (
     SELECT 1 FROM {schema}.bills AS b WHERE b.run_id = {root}.id AND b.due > '2030-01-01')"""
 retention  = { default = "30d", per = "tenant varchar" }
 
@@ -263,6 +266,13 @@ root      = "marks"
 time      = "at epoch-s"
 retention = { default = "30d" }
 
+[rules.lots]
+strategy  = "end-time"
+root      = "lots"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d", per = "unit integer" }
+
 [rules.trips]
 strategy = "expiry"
 root     = "trips"
@@ -271,7 +281,7 @@ fallback = { time = "made", retention = { default = "30d" } }
 "#;
 
 /// Tables and columns, their types, and what they may not become: on PostgreSQL, and on MySQL and MariaDB.
-const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 21] = [
+const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 30] = [
     (
         "runs",
         "ended",
@@ -377,10 +387,65 @@ const BECOMES: [(&str, &str, [&str; 2], [&str; 2]); 21] = [
             "varchar(20) COLLATE utf8mb4_unicode_520_ci",
         ],
     ),
+    // The scope 5 is written 5.00, so that no policy is found for it.
+    (
+        "lots",
+        "unit",
+        ["integer", "integer"],
+        ["numeric(12,2)", "decimal(12,2)"],
+    ),
+    (
+        "lots",
+        "unit",
+        ["integer", "integer"],
+        ["numeric", "bit(8)"],
+    ),
+    (
+        "lots",
+        "unit",
+        ["integer", "integer"],
+        ["numeric(9,1)", "integer zerofill"],
+    ),
+    (
+        "runs",
+        "price",
+        ["numeric(12,2)", "decimal(12,2)"],
+        ["numeric(14,4)", "decimal(14,4)"],
+    ),
+    // On PostgreSQL, three halves are one among whole numbers.
+    (
+        "runs",
+        "tries",
+        ["integer", "integer"],
+        ["numeric(20)", "decimal(20,1)"],
+    ),
+    // Blanks at the end are part of one of them.
+    ("runs", "word", ["varchar(20)", WORD], ["char(20)", FILLED]),
+    (
+        "runs",
+        "code",
+        ["char(6)", "binary(6)"],
+        ["char(9)", "binary(9)"],
+    ),
+    (
+        "runs",
+        "tags",
+        ["text[]", "varbinary(9)"],
+        ["text[] COLLATE \"C\"", "binary(9)"],
+    ),
+    // Each number of the one is one of the other, and not the other way round.
+    (
+        "runs",
+        "mass",
+        ["double precision", "double"],
+        ["real", "float"],
+    ),
 ];
 
 /// As many applications have it that were made for three bytes.
 const WORD: &str = "varchar(20) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci";
+
+const FILLED: &str = "char(20) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci";
 
 /// Labels of such a length that the collation behind them is beyond what is noted of a type, one with a sign that is between the notes.
 const GRADE: &str = concat!(
@@ -395,7 +460,7 @@ const GRADE: &str = concat!(
 const GRADE_BY_LETTER: &str = "enum('a|b','a') COLLATE utf8mb4_general_ci";
 
 /// What they may.
-const WIDER: [(&str, &str, [&str; 2]); 11] = [
+const WIDER: [(&str, &str, [&str; 2]); 14] = [
     ("runs", "state", ["text", "varchar(99)"]),
     ("runs", "state", ["varchar(120)", "varchar(120)"]),
     (
@@ -421,6 +486,9 @@ const WIDER: [(&str, &str, [&str; 2]); 11] = [
     ("shots", "number", ["bigint", "bigint"]),
     ("marks", "at", ["bigint", "bigint"]),
     ("marks", "at", ["numeric(20)", "decimal(20)"]),
+    ("runs", "price", ["numeric(14,2)", "decimal(14,2)"]),
+    ("lots", "unit", ["numeric(20)", "decimal(20)"]),
+    ("runs", "tries", ["bigint", "decimal(20)"]),
 ];
 
 /// A migration of the application makes another type of it between two runs: texts sort otherwise than numbers, a day begins before its
@@ -434,6 +502,10 @@ fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect
         Dialect::Postgres => ("rising", "real", "varchar(20)"),
         Dialect::Mysql | Dialect::Mariadb => ("enum('low','high')", "float", WORD),
     };
+    let (code, tags) = match dialect {
+        Dialect::Postgres => ("char(6)", "text[]"),
+        Dialect::Mysql | Dialect::Mariadb => ("binary(6)", "varbinary(9)"),
+    };
     let collation = match dialect {
         Dialect::Postgres => {
             "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -443,11 +515,13 @@ fn a_column_by_which_a_rule_decides_may_not_hold_something_else(dialect: Dialect
     };
     let schema = format!(
         "{collation}CREATE TABLE runs (id integer PRIMARY KEY, state varchar(20), sort varchar(20), ended {time}, paid date, tenant varchar(20),
-             grade {grade}, level {level}, weight {weight}, word {word});
+             grade {grade}, level {level}, weight {weight}, word {word}, tries integer, code {code}, tags {tags},
+             mass double precision, price decimal(12,2));
          CREATE TABLE bills (id integer PRIMARY KEY, run_id integer, due {time});
          CREATE TABLE steps (id integer PRIMARY KEY, run_id integer, mood varchar(20));
          CREATE TABLE shots (id integer PRIMARY KEY, place varchar(20) NOT NULL, number integer NOT NULL, made {time});
          CREATE TABLE marks (id integer PRIMARY KEY, at integer);
+         CREATE TABLE lots (id integer PRIMARY KEY, state varchar(20), ended {time}, unit integer);
          CREATE TABLE trips (id integer PRIMARY KEY, until_at {time}, made {time})"
     );
     let mut installation = Installation::of(dialect, &schema, &graph_of(DECIDES));

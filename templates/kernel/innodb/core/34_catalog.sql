@@ -642,18 +642,24 @@ BEGIN
                         SELECT
                             c.place, c.table_name, c.column_name,
                             CASE
-                                WHEN c.type REGEXP '^(tinyint|smallint|mediumint|int|bigint|decimal|bit|year)' THEN 'number'
-                                WHEN c.type REGEXP '^(float|double)' THEN 'float'
+                                -- What is filled up to its length has other texts, and so has a number with digits behind the point.
+                                WHEN c.type REGEXP '^(bit|binary|float|double)|zerofill$' THEN c.type
+                                WHEN c.type REGEXP '^((tiny|small|medium|big)?int|decimal[(][0-9]+,0[)])' THEN 'number'
+                                WHEN c.type LIKE 'decimal%' THEN CONCAT('decimal', REGEXP_SUBSTR(c.type, ',[0-9]+'))
                                 WHEN c.type REGEXP '^(var)?binary|^[a-z]*blob' THEN 'bytes'
                                 WHEN c.type REGEXP '^(enum|set|(var)?char|[a-z]*text)' THEN CONCAT(
                                     IF(c.type REGEXP '^(enum|set)', CONCAT(LEFT(c.type, 3), ' ', c.follows, ' '), ''),
+                                    -- Without the blanks at its end.
+                                    IF(c.type LIKE 'char%', 'char ', ''),
                                     REGEXP_REPLACE(SUBSTRING_INDEX(c.type, ' ', -1), '^utf8(mb[34])?_', 'utf8_')
                                 )
                                 ELSE REGEXP_SUBSTR(c.type, '^[a-z0-9]+')
                             END AS kind
                         FROM (
                             SELECT
-                                t.place, t.table_name, t.column_name, IF(w.is_now, t.type_now, t.type_then) AS type,
+                                t.place, t.table_name, t.column_name,
+                                -- Each number of a float is one of a double.
+                                IF(w.is_now AND NOT (t.type_then LIKE 'float%' AND t.type_now = 'double'), t.type_now, t.type_then) AS type,
                                 -- Whether the labels that there were begin those that there are, without the bracket behind them.
                                 IF(w.is_now, LOCATE(
                                     TRIM(TRAILING ')' FROM LEFT(t.type_then, GREATEST(

@@ -393,7 +393,8 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT string_agg(CASE
                     WHEN a.attname = ANY (e.columns) THEN format('%s:%s:%s:%s', n.told, a.attnum, a.atttypid, a.attcollation)
-                    ELSE format('%s:%s', n.told, k.kind)
+                    -- Each number of a float is one of a double, which is noted as both: one that becomes a float lacks a note.
+                    ELSE format('%s:%s', n.told, k.kind) || CASE WHEN k.kind = 'double.0' THEN format(' %s:float.0', n.told) ELSE '' END
                 END, ' ' ORDER BY a.attname) AS columns
                 FROM pg_attribute AS a
                 -- Without the signs that are between the notes.
@@ -401,18 +402,27 @@ BEGIN
                 -- Of others only what changes how they compare: a domain writes its values as its type does.
                 LEFT JOIN LATERAL (
                     SELECT CASE
-                        WHEN p.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc)
+                        -- With digits behind the point it has another text, by which policies are found. SQL of the spec may divide:
+                        -- a whole number by a whole one is one.
+                        WHEN p.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc)
+                            OR p.typoutput = 'numeric_out'::regproc AND m.size - 4 & 2047 = 0 AND a.attname <> ALL (s.named)
                             THEN 'number'
-                        WHEN p.typoutput IN ('float4out'::regproc, 'float8out'::regproc) THEN 'float'
-                        WHEN p.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc)
-                            -- It says which letters are the same, and sorts them.
-                            THEN 'text' || a.attcollation
+                        WHEN p.typoutput = 'numeric_out'::regproc
+                            THEN format('numeric%s.%s', m.size - 4 & 2047, CASE m.size WHEN -1 THEN p.typbasetype END)
+                        WHEN p.typoutput = 'float4out'::regproc THEN 'float'
+                        WHEN p.typoutput = 'float8out'::regproc THEN 'double'
+                        WHEN p.typoutput IN ('textout'::regproc, 'varcharout'::regproc) THEN 'text'
+                        -- Filled up to their length.
+                        WHEN p.typoutput IN ('bpcharout'::regproc, 'bit_out'::regproc) THEN format('%s.%s', p.typoutput::oid, m.size)
                         -- Each enumeration has an order of its own, and what else is written alike has values of any type.
                         WHEN p.typoutput IN ('enum_out'::regproc, 'array_out'::regproc, 'range_out'::regproc, 'multirange_out'::regproc,
-                            'record_out'::regproc) THEN 'type' || coalesce(nullif(p.typbasetype, 0), p.oid)
+                            'record_out'::regproc) THEN format('type%s.%s', coalesce(nullif(p.typbasetype, 0), p.oid),
+                                CASE WHEN p.typelem IN ('numeric'::regtype, 'bpchar'::regtype, 'bit'::regtype) THEN m.size END)
                         ELSE p.typoutput::oid::text
-                    END AS kind
+                    -- It says which letters are the same, and sorts them.
+                    END || '.' || a.attcollation AS kind
                     FROM pg_type AS p
+                    CROSS JOIN LATERAL (SELECT greatest(a.atttypmod, p.typtypmod) AS size) AS m
                     WHERE p.oid = a.atttypid
                 ) AS k ON a.attname <> ALL (e.columns)
                 WHERE a.attrelid = t.oid

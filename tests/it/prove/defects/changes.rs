@@ -34,7 +34,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "kinds-without-collation",
         what: "a text by which a rule decides may tell other letters apart from now on",
-        postgres: &[edit("THEN 'text' || a.attcollation", "THEN 'text'")],
+        postgres: &[edit("'.' || a.attcollation AS kind", "'.0' AS kind")],
         mysql: &[edit(KIND_OF_TEXT, "'text'")],
         noticed_by: &[KINDS],
     },
@@ -65,26 +65,67 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "kinds-of-floats",
         what: "a float that becomes a double counts as another kind",
-        postgres: &[edit(
-            "'float4out'::regproc, 'float8out'::regproc",
-            "'float4out'::regproc",
-        )],
-        mysql: &[edit(
-            "'^(float|double)' THEN 'float'",
-            "'^float' THEN 'float'",
-        )],
+        postgres: &[edit("CASE WHEN k.kind = 'double.0'", "CASE WHEN false")],
+        mysql: &[edit("t.type_now = 'double'", "false")],
         noticed_by: &[KINDS],
     },
     Defect {
         name: "kinds-of-numbers",
         what: "a whole number may become a float, which has not each of them",
+        postgres: &[edit("THEN 'float'", "THEN 'number'")],
+        mysql: &[edit(
+            "'^(bit|binary|float|double)|zerofill$' THEN c.type",
+            "'^(bit|binary)|zerofill$' THEN c.type WHEN c.type REGEXP '^(float|double)' THEN 'number'",
+        )],
+        noticed_by: &[KINDS],
+    },
+    Defect {
+        name: "kinds-of-doubles",
+        what: "a double may become a float, which has not each of its numbers",
+        postgres: &[edit("THEN 'double'", "THEN 'float'")],
+        mysql: &[edit(
+            "t.type_then LIKE 'float%' AND t.type_now = 'double'",
+            "t.type_then REGEXP '^(float|double)' AND t.type_now REGEXP '^(float|double)'",
+        )],
+        noticed_by: &[KINDS],
+    },
+    Defect {
+        name: "kinds-of-decimals",
+        what: "a whole number may get digits behind the point, with which its text names no policy",
         postgres: &[edit(
-            "('float4out'::regproc, 'float8out'::regproc) THEN 'float'",
-            "('float4out'::regproc, 'float8out'::regproc) THEN 'number'",
+            "OR p.typoutput = 'numeric_out'::regproc AND m.size - 4 & 2047 = 0 AND",
+            "OR p.typoutput = 'numeric_out'::regproc AND",
+        )],
+        mysql: &[edit("decimal[(][0-9]+,0[)])'", "decimal)'")],
+        noticed_by: &[KINDS],
+    },
+    Defect {
+        name: "kinds-that-divide",
+        what: "a whole number that SQL of the spec may divide may become a decimal",
+        postgres: &[edit(" AND a.attname <> ALL (s.named)", "")],
+        mysql: &[],
+        noticed_by: &[KINDS],
+    },
+    Defect {
+        name: "kinds-of-blanks",
+        what: "a text may get blanks at its end, or lose them",
+        postgres: &[edit(
+            "('textout'::regproc, 'varcharout'::regproc) THEN 'text'",
+            "('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc) THEN 'text'",
+        )],
+        mysql: &[edit("IF(c.type LIKE 'char%', 'char ', '')", "''")],
+        noticed_by: &[KINDS],
+    },
+    Defect {
+        name: "kinds-of-any-length",
+        what: "what is filled up to its length may get another one",
+        postgres: &[edit(
+            "format('%s.%s', p.typoutput::oid, m.size)",
+            "'filled'",
         )],
         mysql: &[edit(
-            "'^(float|double)' THEN 'float'",
-            "'^(float|double)' THEN 'number'",
+            "|zerofill$' THEN c.type",
+            "|zerofill$' THEN REGEXP_SUBSTR(c.type, '^[a-z]+')",
         )],
         noticed_by: &[KINDS],
     },

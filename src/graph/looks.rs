@@ -182,27 +182,28 @@ impl Graph {
         names.chain(words).collect()
     }
 
-    /// What SQL of the spec names besides columns, of whichever schema.
-    pub fn sql_names(&self) -> BTreeSet<String> {
-        let names = self
-            .own_sql()
-            .flat_map(|sql| names_in(&sql).collect::<Vec<_>>());
-        names
-            .filter(|name| !name.starts_with(|sign: char| sign.is_ascii_digit()))
-            .collect()
+    /// What SQL of the spec names in a schema, with the schema. Without one, only what is the server's own is found.
+    pub fn sql_names(&self) -> BTreeSet<(String, String)> {
+        let found = self.own_sql().flat_map(|sql| {
+            let paths = paths_in(&sql);
+            paths.map(|it| (it.schema, it.name)).collect::<Vec<_>>()
+        });
+        found.collect()
     }
 
-    /// The functions and operators that it calls.
-    pub fn sql_calls(&self) -> BTreeSet<String> {
+    /// The functions and operators that it calls, and the types of which it makes values.
+    pub fn sql_calls(&self) -> BTreeSet<(String, String)> {
         self.own_sql().flat_map(|sql| calls_in(&sql)).collect()
     }
 
     /// SQL that a spec has and windrow does not read, without what is put in.
     fn own_sql(&self) -> impl Iterator<Item = String> {
+        let home = format!("\"{}\"", self.schema.replace('"', "\"\""));
         let rules = self.rules.iter();
         let sql = rules.flat_map(|rule| [&rule.where_sql, &rule.limits.wait_while_sql]);
+        // The row is no schema.
         sql.flatten()
-            .map(|sql| sql.replace("{root}", " ").replace("{schema}", " "))
+            .map(move |sql| sql.replace("{root}", ")").replace("{schema}", &home))
     }
 
     /// The tables that are read for that and are none of the spec's own: rows of theirs decide what is deleted.
@@ -221,56 +222,141 @@ impl Graph {
 /// What could be the name of a column in SQL, of whichever table it is: each word, also as a server reads it without quotes, and what
 /// stands in quotes.
 fn names_in(sql: &str) -> impl Iterator<Item = String> {
-    let words = sql.split(|sign: char| !(sign.is_alphanumeric() || sign == '_'));
+    let words = sql.split(|sign: char| !is_of_word(sign));
     let words = words.filter(|word| !word.is_empty());
-    let both = words.flat_map(|word| [word.to_owned(), word.to_lowercase()]);
+    let read = words.flat_map(|word| {
+        [
+            word.to_owned(),
+            word.to_lowercase(),
+            word.to_ascii_lowercase(),
+        ]
+    });
     // A quote that is none, in a text, would turn what is outside into what is inside.
     let quoted = sql.split('"').skip(1);
     let quoted = quoted.filter(|name| !name.is_empty() && name.chars().count() < 64);
-    both.chain(quoted.map(str::to_owned))
+    read.chain(quoted.map(str::to_owned))
 }
 
-/// The functions that SQL calls in a schema that it names, and the operators. Without a schema, only what is the server's own is found.
-fn calls_in(sql: &str) -> BTreeSet<String> {
-    let is_word = |sign: char| sign.is_alphanumeric() || sign == '_' || sign == '$';
+/// What SQL names in a schema.
+struct Path<'a> {
+    before: &'a str,
+    schema: String,
+    name: String,
+}
+
+/// Everything that could be one, in texts too.
+fn paths_in(sql: &str) -> impl Iterator<Item = Path<'_>> {
+    sql.match_indices('.').filter_map(|(at, _)| {
+        let (before, schema) = name_before(&sql[..at])?;
+        let name = name_after(&sql[at + 1..])?;
+        Some(Path {
+            before,
+            schema,
+            name,
+        })
+    })
+}
+
+/// The functions that SQL calls in a schema that it names, the operators, and the types of which it makes values.
+fn calls_in(sql: &str) -> BTreeSet<(String, String)> {
+    let schema = |path: &str| name_before(path).map(|(_, name)| name);
     let mut found = BTreeSet::new();
     for (at, _) in sql.match_indices('(') {
-        let before = sql[..at].trim_end();
-        let quoted = before.strip_suffix('"').and_then(|it| it.rsplit_once('"'));
-        let (path, name) = if let Some((path, name)) = quoted {
-            (path, name.to_owned())
-        } else {
-            let path = before.trim_end_matches(is_word);
-            (path, before[path.len()..].to_lowercase())
+        let Some((path, name)) = name_before(&sql[..at]) else {
+            continue;
         };
-        if name == "operator" {
+        let path = path.trim_end();
+        if name == "operator" && !path.ends_with('.') {
             let inside = sql[at + 1..].split(')').next().unwrap_or_default();
-            found.extend(
-                inside
-                    .rsplit_once('.')
-                    .map(|(_, sign)| sign.trim().to_owned()),
-            );
-        } else if !name.is_empty() && path.trim_end().ends_with('.') {
-            found.insert(name);
+            let parts = inside.rsplit_once('.');
+            let sign = parts.and_then(|(path, sign)| Some((schema(path)?, sign.trim().to_owned())));
+            found.extend(sign);
+        } else if let Some(path) = path.strip_suffix('.') {
+            found.extend(schema(path).map(|it| (it, name)));
         }
     }
+    let casts = paths_in(sql).filter(|it| {
+        let before = it.before.trim_end();
+        before.ends_with("::") || name_before(before).is_some_and(|(_, word)| word == "as")
+    });
+    found.extend(casts.map(|it| (it.schema, it.name)));
     found
+}
+
+const fn is_of_word(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || sign == '_' || sign == '$' || !sign.is_ascii()
+}
+
+/// The name with which SQL ends, as PostgreSQL reads it, and what is before it.
+fn name_before(sql: &str) -> Option<(&str, String)> {
+    let sql = sql.trim_end();
+    if let Some(inside) = sql.strip_suffix('"') {
+        let mut rest = inside;
+        loop {
+            let (path, _) = rest.rsplit_once('"')?;
+            // Two quotes are one in the name.
+            match path.strip_suffix('"') {
+                Some(path) => rest = path,
+                None => return Some((path, inside[path.len() + 1..].replace("\"\"", "\""))),
+            }
+        }
+    }
+    let path = sql.trim_end_matches(is_of_word);
+    let name = sql[path.len()..].to_ascii_lowercase();
+    (!name.is_empty()).then_some((path, name))
+}
+
+/// The name with which SQL begins. A number is none.
+fn name_after(sql: &str) -> Option<String> {
+    let sql = sql.trim_start();
+    if let Some(inside) = sql.strip_prefix('"') {
+        let mut parts = inside.replace("\"\"", "\0");
+        parts.truncate(parts.find('"')?);
+        return Some(parts.replace('\0', "\""));
+    }
+    let name = sql.split(|sign| !is_of_word(sign)).next()?;
+    let name = name.to_ascii_lowercase();
+    (!name.is_empty() && !name.starts_with(|sign: char| sign.is_ascii_digit())).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::calls_in;
+    use super::{calls_in, paths_in};
 
     #[test]
     fn what_sql_calls_has_a_schema() {
         for (sql, calls) in [
             ("id IN (SELECT 1) AND lower(state) = 'x'", &[][..]),
-            ("app.Check (id) AND (a.b) > 0", &["check"]),
-            ("app.\"My Check\"(app . other(id))", &["My Check", "other"]),
-            ("state OPERATOR ( app.=== ) 'x'", &["==="]),
+            ("app.Check (id) AND (a.b) > 0", &["app check"]),
+            (
+                "app.\"My Check\"(\"My App\" . other(id))",
+                &["My App other", "app My Check"],
+            ),
+            ("state OPERATOR ( app.=== ) 'x'", &["app ==="]),
+            ("app.Äß$1(id) AND \"a\"\"b\".f(id)", &["a\"b f", "app Äß$1"]),
+            (
+                "state::app.kind = CAST(a.b AS App.pair) AND ).text::text = ''",
+                &["app kind", "app pair"],
+            ),
         ] {
-            let found: Vec<String> = calls_in(sql).into_iter().collect();
+            let found = calls_in(sql).into_iter();
+            let found: Vec<String> = found.map(|(schema, name)| schema + " " + &name).collect();
             assert_eq!(found, calls, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_sql_names_has_a_schema() {
+        for (sql, names) in [
+            (
+                ").state = 'x' AND ) . \"at\" < 1.5 AND 2.e > 0",
+                &["2 e"][..],
+            ),
+            ("(SELECT 1 FROM App.q$1)", &["app q$1"]),
+            ("\"a\"\"b\" . \"c\"\"\"", &["a\"b c\""]),
+        ] {
+            let found = paths_in(sql).map(|it| it.schema + " " + &it.name);
+            assert_eq!(found.collect::<Vec<_>>(), names, "{sql}");
         }
     }
 }

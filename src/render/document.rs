@@ -73,9 +73,9 @@ struct SpecDocument<'a> {
     ignored: Vec<&'a str>,
     /// What SQL of the spec names, and what it calls.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    named: BTreeSet<String>,
+    named: BTreeSet<(String, String)>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    called: BTreeSet<String>,
+    called: BTreeSet<(String, String)>,
     /// The indexes that the statements need, by table.
     indexes: BTreeMap<String, Vec<String>>,
     /// The triggers that refuse a row whose parent is gone.

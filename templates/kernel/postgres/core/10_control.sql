@@ -255,7 +255,8 @@ ALTER TABLE spec ADD COLUMN IF NOT EXISTS called name[] NOT NULL DEFAULT '{}';
 COMMENT ON TABLE spec IS
     'What the spec says about the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may '
     'be at a time; archives: some rows are copied before they are deleted; lock_class: of the advisory locks by which sessions see '
-    'that a run is in progress; named, called: what SQL of the spec names, and which functions and operators it calls. '
+    'that a run is in progress; named, called: what SQL of the spec names, and which functions, operators and types it '
+    'calls, each with its schema. '
     'Written by an installation.';
 -- Who armed windrow looked at the tables of one schema, by one spec.
 --# disarm where the schema is another one

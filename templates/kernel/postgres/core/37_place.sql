@@ -342,7 +342,18 @@ DECLARE
     v_read   oid[];
     v_named  name[];
     v_called name[];
-    v_calls  boolean := EXISTS (
+    -- Who owns a type says how its values become others. The server's own casts are not in this catalog.
+    v_casts  oid[] := ARRAY(
+        SELECT d.objid
+        FROM pg_depend AS d
+        JOIN pg_proc AS p ON p.oid = d.refobjid
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE d.classid = 'pg_cast'::regclass
+          AND d.refclassid = 'pg_proc'::regclass
+          AND NOT q.rolsuper
+          AND p.pronamespace <> current_schema()::regnamespace
+    );
+    v_calls  boolean := cardinality(v_casts) > 0 OR EXISTS (
         SELECT
         FROM (
             SELECT d.classid, d.objid, row_number() OVER () AS number
@@ -371,8 +382,9 @@ BEGIN
           AND d.deptype = 'a'
         UNION ALL
         SELECT c.oid
-        FROM unnest(v_named) AS w(word)
-        JOIN pg_class AS c ON c.relname = w.word
+        FROM generate_subscripts(v_named, 1) AS w(place)
+        JOIN pg_namespace AS e ON e.nspname = v_named[w.place][1]
+        JOIN pg_class AS c ON c.relname = v_named[w.place][2] AND c.relnamespace = e.oid
         WHERE c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, current_schema()::regnamespace)
           AND c.relkind IN ('r', 'p', 'v', 'm')
           AND has_any_column_privilege(c.oid, 'SELECT')
@@ -381,11 +393,12 @@ BEGIN
     -- What it calls by its name.
     RETURN QUERY
     SELECT format('function %s', p.oid::regprocedure), NULL, p.proowner::regrole::text
-    FROM unnest(v_called) AS w(word)
+    FROM generate_subscripts(v_called, 1) AS w(place)
+    JOIN pg_namespace AS e ON e.nspname = v_called[w.place][1]
     CROSS JOIN LATERAL (
-        SELECT f.oid FROM pg_proc AS f WHERE f.proname = w.word
+        SELECT f.oid FROM pg_proc AS f WHERE f.proname = v_called[w.place][2] AND f.pronamespace = e.oid
         UNION ALL
-        SELECT n.oprcode::oid FROM pg_operator AS n WHERE n.oprname = w.word
+        SELECT n.oprcode::oid FROM pg_operator AS n WHERE n.oprname = v_called[w.place][2] AND n.oprnamespace = e.oid
     ) AS f(oid)
     JOIN pg_proc AS p ON p.oid = f.oid
     JOIN pg_roles AS q ON q.oid = p.proowner
@@ -464,6 +477,28 @@ BEGIN
     IF NOT v_calls THEN
         RETURN;
     END IF;
+    -- Casts of a type that a column has, also one of a key, or that SQL of the spec names.
+    RETURN QUERY
+    SELECT DISTINCT format('function %s', p.oid::regprocedure), x.table_id::regclass::text, p.proowner::regrole::text
+    FROM pg_cast AS k
+    JOIN pg_proc AS p ON p.oid = k.castfunc
+    CROSS JOIN LATERAL (VALUES (k.castsource), (k.casttarget)) AS y(oid)
+    CROSS JOIN LATERAL (
+        SELECT d.objid
+        FROM pg_depend AS d
+        WHERE d.refclassid = 'pg_type'::regclass
+          AND d.refobjid = y.oid
+          AND d.classid = 'pg_class'::regclass
+          AND (d.objid = ANY (v_tables) OR d.objid = ANY (v_read)
+            OR EXISTS (SELECT FROM pg_constraint AS f WHERE f.conrelid = d.objid AND f.contype = 'f' AND f.confrelid = ANY (v_tables)))
+        UNION ALL
+        SELECT NULL
+        FROM generate_subscripts(v_named, 1) AS w(place)
+        JOIN pg_namespace AS e ON e.nspname = v_named[w.place][1]
+        JOIN pg_type AS n ON n.typname = v_named[w.place][2] AND n.typnamespace = e.oid
+        WHERE n.oid = y.oid
+    ) AS x(table_id)
+    WHERE k.oid = ANY (v_casts);
     RETURN QUERY
     WITH RECURSIVE planned (oid, is_set) AS (
         (
@@ -513,7 +548,7 @@ BEGIN
             SELECT 'pg_class'::regclass, t.partrelid FROM pg_partitioned_table AS t WHERE t.partrelid = r.oid AND NOT r.is_set
         ) AS k(classid, objid)
     ),
-    -- The types of columns, and those that expressions and SQL of the spec name, with what they are made of: a domain has checks, or a
+    -- The types of columns, and those that expressions, conditions of triggers and SQL of the spec name, with what they are made of: a domain has checks, or a
     -- default, and a range a function. Others are the server's own, or made by a superuser.
     types (table_id, oid, kind) AS (
         SELECT k.table_id, y.oid, y.typtype
@@ -524,11 +559,25 @@ BEGIN
             WHERE o.is_set
                OR o.classid = 'pg_rewrite'::regclass
             UNION ALL
+            SELECT r.oid, d.refobjid
+            FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
+            JOIN pg_trigger AS g ON g.tgrelid = r.oid AND g.tgqual IS NOT NULL AND NOT g.tgisinternal AND g.tgenabled <> 'D'
+                AND g.tgtype & CASE WHEN p_restores THEN 4 ELSE 24 + 4 * r.is_set::integer END <> 0
+            JOIN pg_depend AS d ON d.classid = 'pg_trigger'::regclass AND d.objid = g.oid AND d.refclassid = 'pg_type'::regclass
+            UNION ALL
             SELECT NULL, n.oid
-            FROM unnest(v_named) AS w(word)
-            JOIN pg_type AS n ON n.typname = w.word
+            FROM generate_subscripts(v_named, 1) AS w(place)
+            JOIN pg_namespace AS e ON e.nspname = v_named[w.place][1]
+            JOIN pg_type AS n ON n.typname = v_named[w.place][2] AND n.typnamespace = e.oid
             WHERE n.typtype IN ('d', 'r', 'm')
                OR n.typtype = 'c' AND (SELECT c.relkind = 'c' FROM pg_class AS c WHERE c.oid = n.typrelid)
+            UNION ALL
+            -- A row of a table that a text becomes, not one that is read.
+            SELECT NULL, n.oid
+            FROM generate_subscripts(v_called, 1) AS w(place)
+            JOIN pg_namespace AS e ON e.nspname = v_called[w.place][1]
+            JOIN pg_type AS n ON n.typname = v_called[w.place][2] AND n.typnamespace = e.oid
+            WHERE n.typtype = 'c'
         ) AS k(table_id, oid)
         JOIN pg_type AS y ON y.oid = k.oid
         UNION

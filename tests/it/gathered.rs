@@ -301,6 +301,13 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
     note(&mut database, second["run"].as_i64().expect("a number"));
     let purge = database.call("purge", json!({"rule": "logs", "key": [5]}));
     assert_eq!(purge.expect("a purge")["refused"], json!({"5": "FAILED"}));
+    let purge = database.call("purge", json!({"rule": "logs", "key": [6]}));
+    assert_eq!(purge.expect("a purge")["refused"], json!({"6": "FAILED"}));
+    // As a stamp that could not change a row.
+    let last = "(SELECT max(run_id) FROM W.run)";
+    database.execute(&format!(
+        "UPDATE W.run SET trigger = 'STAMP' WHERE run_id = {last}"
+    ));
     database.execute("DROP TRIGGER refuse ON log");
     again(&mut database, "101, 130");
     let third = database.run(json!({})).expect("a run");

@@ -31,6 +31,7 @@ tests! {
         a_run_that_only_passes_over_refused_rows_failed,
         a_run_tells_of_what_it_passes_over_what_is_known,
         what_is_passed_over_is_not_listed,
+        of_many_refusals_the_rest_is_told_as_one,
         parts_of_an_instant_of_numbers_go_along_the_key,
         numbers_of_one_instant_go_in_parts,
     ],
@@ -171,6 +172,18 @@ fn a_part_takes_no_other_row_with_its_key(dialect: Dialect) {
         let left = database.texts("SELECT CONCAT(id, ' ', day = CURRENT_DATE) FROM log");
         assert_eq!(left, ["7 1"], "{keys} {old:?}: {run}");
         assert_eq!(skipped(&run), &json!({}), "{keys} {old:?}: {run}");
+        // A row with this key was refused, whichever.
+        database.execute(&format!(
+            "INSERT INTO log VALUES (7, '2025-01-01', 0), (9, '2025-01-01', 0);
+             INSERT INTO W.run_failure (run_id, rule, `key`, errno, `sqlstate`, message) VALUES ({}, 'logs', '7', 1451, '23000', 'no')",
+            run["run"]
+        ));
+        note(&mut database, &run, 8);
+        database.set_setting("batch_rows", 1).expect("a setting");
+        let run = database.run(json!({})).expect("a run");
+        let told = &run["rules"][0]["skipped_samples"];
+        assert_eq!(told, &json!({"FAILED": [DAY]}), "{keys} {old:?}: {run}");
+        assert_eq!(run["rules"][0]["rows"], 1, "{keys} {old:?}: {run}");
     }
 }
 
@@ -430,6 +443,12 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
         );
         assert_eq!(run["status"], "failed", "{run}");
     }
+    // Of the second row no error is left, and of the first what later runs have shown.
+    let original = "message NOT LIKE 'not tried again %'";
+    database.execute(&format!("DELETE FROM W.run_failure WHERE {original}"));
+    let run = again(&mut database, json!({"FAILED": 1, "LOCKED": 1}));
+    assert_eq!(run["rules"][0]["failures"][0]["message"], told, "{run}");
+    assert_eq!(run["status"], "failed", "{run}");
     database.execute("UPDATE W.run_failure SET errno = 1205");
     let run = again(&mut database, json!({"LOCKED": 1}));
     assert_eq!(run["rules"][0]["failures"], json!([]), "{run}");
@@ -465,9 +484,16 @@ fn a_run_tells_of_what_it_passes_over_what_is_known(dialect: Dialect) {
     let hold = json!({"key": 3, "reason": "x"});
     database.set_hold(hold).expect("a hold");
 
+    // Somebody has one of those that were refused: it is told, and not waited for.
+    let mut rival = database.connect();
+    rival.execute("START TRANSACTION").expect("a transaction");
+    rival
+        .execute("UPDATE log SET no = 1 WHERE id = 5")
+        .expect("a lock");
     again(&mut database, &[30, 31]);
     note(&mut database, &first, 20);
     let second = database.run(json!({})).expect("a run");
+    drop(rival);
     assert_eq!(second["rules"][0]["rows"], 2, "{second}");
     let told = json!({"FAILED": 2, "HELD": 1});
     assert_eq!(skipped(&second), &told, "{second}");
@@ -478,10 +504,13 @@ fn a_run_tells_of_what_it_passes_over_what_is_known(dialect: Dialect) {
     assert_eq!(second["status"], "failed", "{second}");
 
     again(&mut database, &[10, 12, 13, 30, 31]);
-    database.execute("INSERT INTO other VALUES (5, 12)");
-    let purge = database.call("purge", json!({"rule": "logs", "key": [12]}));
-    let refused = json!({"12": "FAILED"});
-    assert_eq!(purge.expect("a purge")["refused"], refused);
+    database.execute("INSERT INTO other VALUES (5, 12), (6, 13)");
+    for key in ["12", "13"] {
+        let purge = database.call("purge", json!({"rule": "logs", "key": [key]}));
+        assert_eq!(purge.expect("a purge")["refused"], json!({key: "FAILED"}));
+    }
+    // As a stamp that could not change a row.
+    database.execute("UPDATE W.run SET `trigger` = 'STAMP' ORDER BY run_id DESC LIMIT 1");
     note(&mut database, &first, 20);
     let third = database.run(json!({})).expect("a run");
     assert_eq!(ids(&mut database), ["3", "5", "7", "10", "12", "13"]);
@@ -496,6 +525,28 @@ fn a_run_tells_of_what_it_passes_over_what_is_known(dialect: Dialect) {
     assert_eq!(skipped(&last), &json!({"HELD": 1}), "{last}");
     assert_eq!(ids(&mut database), ["3"], "{last}");
     assert_eq!(last["status"], "done", "{last}");
+}
+
+/// More than a run lists.
+fn of_many_refusals_the_rest_is_told_as_one(dialect: Dialect) {
+    let mut database = day(dialect, 12, 10);
+    database.execute("INSERT INTO other VALUES (1, 5), (2, 7)");
+    let first = database.run(json!({})).expect("a run");
+    let all = numbers(dialect, 10_001);
+    database.execute(&format!(
+        "INSERT INTO W.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+         SELECT {}, 'logs', 100000 + n, 1451, '23000', 'no' FROM {all}",
+        first["run"]
+    ));
+    again(&mut database, &[30]);
+    note(&mut database, &first, 20);
+    let second = database.run(json!({})).expect("a run");
+    assert_eq!(ids(&mut database), ["5", "7"], "{second}");
+    assert_eq!(skipped(&second), &json!({"FAILED": 1}), "{second}");
+    let under = &second["rules"][0]["skipped_samples"]["FAILED"];
+    assert_eq!(under, &json!([DAY]), "{second}");
+    let shown = &second["rules"][0]["failures"];
+    assert_eq!(shown.as_array().map(Vec::len), Some(1), "{second}");
 }
 
 /// However many rows there are before the place.

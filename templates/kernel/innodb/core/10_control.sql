@@ -509,7 +509,7 @@ CREATE TABLE IF NOT EXISTS run_failure (
     failed_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Families whose deletion raised an error even on their own, with that error.';
+    COMMENT = 'Families whose deletion raised an error even on their own, with that error, or that of an earlier run which tried.';
 --# modify table run_failure
 ALTER TABLE run_failure MODIFY COLUMN `key` varchar(700) NOT NULL;
 --# create table run_stamp

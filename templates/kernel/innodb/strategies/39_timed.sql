@@ -571,7 +571,8 @@ BEGIN
             IF v_look IS NULL THEN
                 CALL leave_part(p_run, p_rule, IF(v_dry_run, NULL, v_from), NULL, NULL);
             ELSE
-                UPDATE work_at AS c SET c.begun = c.begun AND c.look = v_look, c.look = v_look;
+                UPDATE work_at AS c
+                SET c.refused = IF(c.look = v_look, c.refused, 0), c.begun = c.begun AND c.look = v_look, c.look = v_look;
                 CALL note_part(p_run, p_rule);
                 CALL begin_parts(NULL, NULL);
             END IF;

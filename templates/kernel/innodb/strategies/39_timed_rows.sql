@@ -635,43 +635,72 @@ BEGIN
 END;
 
 --# create procedure passed_over
-CREATE PROCEDURE passed_over(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), IN p_since bigint, IN p_before bigint)
+CREATE PROCEDURE passed_over(
+    IN  p_rule   varchar(64),
+    IN  p_from   datetime(6),
+    IN  p_to     datetime(6),
+    IN  p_since  bigint,
+    IN  p_before bigint,
+    OUT o_key    varchar(700)
+)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_skip with what was refused of the instant p_from in runs from p_since on, before p_before, and is left before the
-    place in work_at; also with the instant, as LOCKED, where others are left there. Reads these rows, and a hundred others.'
+    place in work_at; also with the instant where others are left there. o_key: of the refusal that the run shows. Reads the last
+    10,000 refusals, their rows, and a hundred others. Locks none.'
 BEGIN
+    DECLARE v_more   boolean;
+    DECLARE v_any    varchar(700);
     DECLARE v_others bigint;
-    -- IGNORE: the key of a failure may also be an instant, which is the key of no row.
+    -- Without what was only in use, and what a purge or a stamp has met. An instant is the key of no row.
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT f.`key`, 'FAILED'
+    FROM run AS r
+    STRAIGHT_JOIN run_failure AS f ON f.run_id = r.run_id AND f.rule = p_rule
+    WHERE f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
+      AND f.`key` NOT LIKE '____-__-__ __:__:__%'
+      AND r.run_id >= p_since
+      AND r.run_id < p_before
+      AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+      AND NOT r.dry_run
+    ORDER BY r.run_id DESC
+    LIMIT 10001;
+    SET v_more = ROW_COUNT() > 10000;
+    SELECT MIN(s.skip_key) INTO v_any FROM work_skip AS s;
+    -- IGNORE: keys of an earlier type.
     IF @windrow_hexed THEN
-        INSERT IGNORE INTO work_row (id)
-        SELECT UNHEX(f.`key`) FROM run_failure AS f WHERE f.run_id >= p_since AND f.run_id < p_before AND f.rule = p_rule;
+        INSERT IGNORE INTO work_target (id)
+        SELECT UNHEX(s.skip_key) FROM work_skip AS s;
     ELSE
-        INSERT IGNORE INTO work_row (id)
-        SELECT f.`key` FROM run_failure AS f WHERE f.run_id >= p_since AND f.run_id < p_before AND f.rule = p_rule;
+        INSERT IGNORE INTO work_target (id)
+        SELECT s.skip_key FROM work_skip AS s;
     END IF;
-    CALL rows_timed(p_rule, 'part', p_from, p_to, NULL);
+    DELETE FROM work_skip;
+    BEGIN
+        -- Rows with one key, which the application repeats, are told under the instant.
+        DECLARE EXIT HANDLER FOR 1062
+        BEGIN
+            DELETE FROM work_row;
+            SET v_more = true;
+        END;
+        CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
+    END;
+    DELETE w
+    FROM work_at AS c
+    STRAIGHT_JOIN work_row AS w
+    WHERE w.id > c.id
+       OR w.due IS NULL
+       OR w.due < p_from
+       OR w.due >= p_to;
     CALL timed_held(p_rule);
     SET @windrow_from = NULL, @windrow_to = NULL;
     CALL timed_beside(p_rule);
-    DELETE FROM work_row;
-    -- What was only in use, and what a purge has met, is tried.
-    INSERT INTO work_row (id)
-    SELECT DISTINCT w.id
-    FROM work_at AS c
-    STRAIGHT_JOIN work_target AS w ON w.id <= c.id
-    STRAIGHT_JOIN run AS r ON r.run_id >= p_since AND r.run_id < p_before AND r.`trigger` <> 'PURGE' AND NOT r.dry_run
-    STRAIGHT_JOIN run_failure AS f
-        ON f.run_id = r.run_id
-        AND f.rule = p_rule
-        AND f.`key` = IF(@windrow_hexed, HEX(w.id), CAST(w.id AS CHAR)) COLLATE utf8mb4_bin
-    LEFT JOIN work_keep AS k ON k.id = w.id
-    WHERE f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
-      AND k.id IS NULL;
+    DELETE w FROM work_row AS w STRAIGHT_JOIN work_keep AS k ON k.id = w.id;
     INSERT INTO work_skip (skip_key, reason)
     SELECT IF(@windrow_hexed, HEX(w.id), w.id), 'FAILED' FROM work_row AS w ORDER BY w.id;
-    -- Others are locked, or were, or have come since.
+    SELECT MIN(s.skip_key) INTO o_key FROM work_skip AS s;
     INSERT IGNORE INTO work_keep (id)
     SELECT w.id FROM work_row AS w;
+    -- Others are locked, or were, or have come since, unless there were more refusals.
     CALL rows_timed(p_rule, 'first', p_from, p_to, 100);
     DELETE FROM work_target;
     INSERT INTO work_target (id)
@@ -686,7 +715,8 @@ BEGIN
     WHERE k.id IS NULL;
     IF v_others > 0 THEN
         INSERT INTO work_skip (skip_key, reason)
-        VALUES (TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p_from)), 'LOCKED');
+        VALUES (TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM p_from)), IF(v_more, 'FAILED', 'LOCKED'));
+        SET o_key = COALESCE(o_key, IF(v_more, v_any, NULL));
     END IF;
 END;
 
@@ -696,15 +726,17 @@ CREATE PROCEDURE resume_part(
 )
 SQL SECURITY DEFINER
 COMMENT 'How the instant p_from is looked at; NULL where it does not go in parts. o_resumed: work_at is now as note_part() found it, and
-    work_skip has what is left of what another run has looked at, run_failure the error of one of these.'
+    work_skip has what is left of what another run has looked at, run_failure the error of one of these, also as a copy.'
 BEGIN
     DECLARE v_run     bigint;
     DECLARE v_since   bigint;
     DECLARE v_before  bigint;
     DECLARE v_key     varchar(700);
     DECLARE v_refused bigint;
+    DECLARE v_told    varchar(700);
     SET o_resumed = false;
-    SELECT MAX(c.look) INTO o_look FROM work_at AS c WHERE c.due = p_from;
+    -- since: where an installation came meanwhile, a column that is missing is met here, and the tables are made anew.
+    SELECT MAX(c.look), MAX(c.since) INTO o_look, v_since FROM work_at AS c WHERE c.due = p_from;
     IF o_look IS NULL THEN
         SELECT MAX(i.run_id), MAX(COALESCE(i.since, i.run_id)), MAX(i.look), MAX(i.part_key), MAX(i.refused)
         INTO v_run, v_since, o_look, v_key, v_refused
@@ -728,22 +760,21 @@ BEGIN
             -- What stays before the place is told once: by another worker of the sweep, if that was there. In look 0, look 1 will tell it.
             SELECT COALESCE(MIN(s.sweep_id), p_run) INTO v_before FROM run_sweep AS s WHERE s.run_id = p_run;
             IF v_run < v_before THEN
-                CALL passed_over(p_rule, p_from, p_to, v_since, v_before);
-                -- The run has failed, too, and shows why, by one of these rows.
+                CALL passed_over(p_rule, p_from, p_to, v_since, v_before, v_told);
+                -- The run has failed, too, and shows why: if the ledger has forgotten who was refused, as a later run has shown it.
                 INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
                 SELECT
-                    p_run, p_rule, f.`key`, f.errno, f.`sqlstate`, CONCAT('not tried again since run ', f.run_id, ': ', f.message)
-                FROM run_failure AS f
-                JOIN run AS r ON r.run_id = f.run_id
-                WHERE f.run_id >= v_since
-                  AND f.run_id < v_before
-                  AND f.rule = p_rule
-                  AND f.message NOT LIKE 'not tried again since run %'
-                  AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
-                  AND r.`trigger` <> 'PURGE'
+                    p_run, p_rule, f.`key`, f.errno, f.`sqlstate`,
+                    IF(f.message LIKE 'not tried again since run %', f.message,
+                        CONCAT('not tried again since run ', f.run_id, ': ', f.message))
+                FROM run AS r
+                STRAIGHT_JOIN run_failure AS f ON f.run_id = r.run_id AND f.rule = p_rule AND f.`key` = v_told
+                WHERE r.run_id >= v_since
+                  AND r.run_id < v_before
+                  AND r.`trigger` NOT IN ('PURGE', 'STAMP')
                   AND NOT r.dry_run
-                  AND f.`key` IN (SELECT s.skip_key FROM work_skip AS s WHERE s.reason = 'FAILED')
-                ORDER BY f.run_id DESC, f.failed_at
+                  AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
+                ORDER BY f.message LIKE 'not tried again since run %', f.run_id DESC
                 LIMIT 1;
             END IF;
         END IF;

@@ -712,7 +712,7 @@ CREATE TABLE IF NOT EXISTS run_failure (
 );
 --# comment on table run_failure
 COMMENT ON TABLE run_failure IS
-    'Families whose deletion raised an error even on their own, with that error.';
+    'Families whose deletion raised an error even on their own, with that error, or that of an earlier run which tried.';
 
 --# create table run_backlog
 CREATE TABLE IF NOT EXISTS run_backlog (

@@ -174,14 +174,14 @@ BEGIN
           AND f.rule = p_rule
           AND f.message NOT LIKE 'not tried again since run %'
           AND NOT is_busy(f.sqlstate)
-          AND r.trigger <> 'PURGE'
+          AND r.trigger NOT IN ('PURGE', 'STAMP')
           AND NOT r.dry_run
     );
 END
 $windrow$;
 --# comment on function what_was_refused
 COMMENT ON FUNCTION what_was_refused(bigint, text) IS
-    'The keys of what was refused in run p_run and those after it, as their failures have them. Dry runs and purges do not count.';
+    'The keys of what was refused in run p_run and those after it, as their failures have them. Dry runs, purges and stamps do not count.';
 --# create function refused_before
 CREATE OR REPLACE FUNCTION refused_before(p_run bigint, p_rule text, p_since bigint, p_keys text[])
 RETURNS void
@@ -199,7 +199,7 @@ BEGIN
           AND e.key = ANY (p_keys)
           AND e.message NOT LIKE 'not tried again since run %'
           AND NOT is_busy(e.sqlstate)
-          AND r.trigger <> 'PURGE'
+          AND r.trigger NOT IN ('PURGE', 'STAMP')
           AND NOT r.dry_run
         ORDER BY e.run_id DESC, e.failed_at
         LIMIT 1

@@ -200,6 +200,42 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["parts::SERVER::what_is_behind_many_refused_rows_goes_in_a_later_run"],
     },
     Defect {
+        name: "instant-told-by-others",
+        what: "what only a stamp has met of an instant is told as refused",
+        postgres: &[edit(
+            "r.trigger NOT IN ('PURGE', 'STAMP')",
+            "r.trigger NOT IN ('PURGE')",
+        )],
+        mysql: &[edit(
+            "AND r.`trigger` NOT IN ('PURGE', 'STAMP')",
+            "AND r.`trigger` NOT IN ('PURGE')",
+        )],
+        noticed_by: &[
+            "gathered::postgres::a_run_that_only_passes_over_refused_rows_failed",
+            "parts::SERVER::a_run_tells_of_what_it_passes_over_what_is_known",
+        ],
+    },
+    Defect {
+        name: "instant-told-under-locks",
+        what: "MySQL and MariaDB: what was refused of an instant is told only if nobody has it locked",
+        postgres: &[],
+        mysql: &[edit(
+            "END; DELETE w FROM work_at",
+            "DELETE FROM work_target; CALL rows_timed(p_rule, 'part', NULL, NULL, NULL); DELETE w FROM work_row AS w LEFT JOIN work_target AS c ON c.id = w.id WHERE c.id IS NULL; END; DELETE w FROM work_at",
+        )],
+        noticed_by: &["parts::SERVER::a_run_tells_of_what_it_passes_over_what_is_known"],
+    },
+    Defect {
+        name: "instant-of-many-refusals",
+        what: "MySQL and MariaDB: what was refused of an instant before what is listed is told as locked",
+        postgres: &[],
+        mysql: &[edit("IF(v_more, 'FAILED', 'LOCKED')", "'LOCKED'")],
+        noticed_by: &[
+            "parts::SERVER::of_many_refusals_the_rest_is_told_as_one",
+            "parts::SERVER::a_part_takes_no_other_row_with_its_key",
+        ],
+    },
+    Defect {
         name: "instant-others-untold",
         what: "MySQL and MariaDB: what came before the place where a run goes on within an instant is not told",
         postgres: &[],

@@ -639,10 +639,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "failed-without-an-error",
         what: "a run that only passes over refused rows shows no error",
         postgres: &[edit("AND e.key = ANY (p_keys)", "AND false")],
-        mysql: &[edit(
-            "AND f.`key` IN (SELECT s.skip_key FROM work_skip AS s WHERE s.reason = 'FAILED')",
-            "AND false",
-        )],
+        mysql: &[edit("AND f.`key` = v_told", "AND false")],
         noticed_by: &[
             "gathered::postgres::a_run_that_only_passes_over_refused_rows_failed",
             "parts::SERVER::a_run_that_only_passes_over_refused_rows_failed",
@@ -652,8 +649,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "dry-run-refuses",
         what: "a run passes over a row that a dry run could not delete",
         postgres: &[edit(
-            "AND r.trigger <> 'PURGE' AND NOT r.dry_run\n    );",
-            "AND r.trigger <> 'PURGE'\n    );",
+            "AND r.trigger NOT IN ('PURGE', 'STAMP') AND NOT r.dry_run\n    );",
+            "AND r.trigger NOT IN ('PURGE', 'STAMP')\n    );",
         )],
         mysql: &[],
         noticed_by: &["gathered::postgres::what_a_dry_run_has_met_is_tried"],

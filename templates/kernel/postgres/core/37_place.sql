@@ -548,8 +548,8 @@ BEGIN
             SELECT 'pg_class'::regclass, t.partrelid FROM pg_partitioned_table AS t WHERE t.partrelid = r.oid AND NOT r.is_set
         ) AS k(classid, objid)
     ),
-    -- The types of columns, and those that expressions, conditions of triggers and SQL of the spec name, with what they are made of: a domain has checks, or a
-    -- default, and a range a function. Others are the server's own, or made by a superuser.
+    -- The types of columns, and those that expressions, conditions of triggers and SQL of the spec name, with what they are made of: a
+    -- domain has checks, or a default, and a range a function. Others are the server's own, or made by a superuser.
     types (table_id, oid, kind) AS (
         SELECT k.table_id, y.oid, y.typtype
         FROM (

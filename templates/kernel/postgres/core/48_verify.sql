@@ -282,7 +282,11 @@ BEGIN
         SELECT
             5, 'trigger', k.name, 'notice', 1,
             format('the trigger %s fires %s, and the spec does not accept it: read it, then list it there under triggers', g.tgname,
-                CASE WHEN bool_or(k.goes AND g.tgtype & 8 = 8) THEN 'for each deleted row' ELSE 'when windrow sets a column' END)
+                CASE
+                    WHEN bool_or(k.goes AND g.tgtype & 9 = 9) THEN 'for each deleted row'
+                    WHEN bool_or(k.goes AND g.tgtype & 8 = 8) THEN 'for each statement that deletes rows'
+                    ELSE 'when windrow sets a column'
+                END)
         FROM covered AS k
         JOIN pg_trigger AS g ON g.tgrelid = k.table_id AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A')
         JOIN pg_proc AS p ON p.oid = g.tgfoid AND p.pronamespace <> current_schema()::regnamespace

@@ -201,19 +201,13 @@ pub(super) const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "instant-told-by-others",
-        what: "what only a stamp has met of an instant is told as refused",
+        what: "PostgreSQL: what only a stamp has met of an instant is told as refused",
         postgres: &[edit(
             "r.trigger NOT IN ('PURGE', 'STAMP')",
             "r.trigger NOT IN ('PURGE')",
         )],
-        mysql: &[edit(
-            "AND r.`trigger` NOT IN ('PURGE', 'STAMP')",
-            "AND r.`trigger` NOT IN ('PURGE')",
-        )],
-        noticed_by: &[
-            "gathered::postgres::a_run_that_only_passes_over_refused_rows_failed",
-            "parts::SERVER::a_run_tells_of_what_it_passes_over_what_is_known",
-        ],
+        mysql: &[],
+        noticed_by: &["gathered::postgres::a_run_that_only_passes_over_refused_rows_failed"],
     },
     Defect {
         name: "instant-told-under-locks",

@@ -19,6 +19,7 @@ tests! {
     every_server: [
         verify_tells_of_an_installation_that_broke_off,
         a_run_ends_where_an_installation_begins,
+        nothing_is_forgotten_before_an_installation_is_finished,
     ],
     mysql_or_mariadb: [
         a_run_goes_on_with_the_routines_of_another_installation,
@@ -45,6 +46,10 @@ retention = { default = "30d" }
 const NOTE: &str = "\n[tables.note]\nparents = [\"run_id -> run.id restrict\"]\n";
 
 fn database(dialect: Dialect) -> Installation {
+    database_of(dialect, &graph_of(SPEC))
+}
+
+fn database_of(dialect: Dialect, graph: &Graph) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -56,7 +61,7 @@ fn database(dialect: Dialect) -> Installation {
          INSERT INTO run VALUES (1, 1, '2020-01-01'), (2, 1, '2020-01-01');
          INSERT INTO step VALUES (10, 1), (20, 2)"
     );
-    let mut database = Installation::of(dialect, &schema, &graph_of(SPEC));
+    let mut database = Installation::of(dialect, &schema, graph);
     database.arm();
     database
 }
@@ -167,6 +172,55 @@ fn a_run_ends_where_an_installation_begins(dialect: Dialect) {
     }
     assert_eq!(database.number("SELECT COUNT(*) FROM run"), 1);
     assert_eq!(database.number("SELECT COUNT(*) FROM note"), 1);
+}
+
+/// The run ends because an installation has begun: how long the ledger and the archive are kept is not said before the settings
+/// have moved to the rules that have them then.
+fn nothing_is_forgotten_before_an_installation_is_finished(dialect: Dialect) {
+    let archiving = SPEC
+        .replace("\"halfway\"", "\"halfway\"\narchive_days = 400")
+        .replace("\"30d\" }", "\"30d\" }\narchive = true");
+    let graph = graph_of(&archiving);
+    let mut database = database_of(dialect, &graph);
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 2, "{run}");
+    let columns = format!(
+        "{}, dry_run, options, as_of, deadline, status, reason, backend_pid",
+        dialect.ident("trigger")
+    );
+    database.execute(&format!(
+        "INSERT INTO W.run ({columns}, finished_at) SELECT {columns}, '2020-01-01' FROM W.run;
+           UPDATE W.archive_run SET windrow_archived_at = '2020-01-01';
+           UPDATE W.archive_step SET windrow_archived_at = '2020-01-01';
+           INSERT INTO run VALUES (3, 1, '2020-01-01'), (4, 1, '2020-01-01')"
+    ));
+    for value in [7, 8, 1] {
+        let set = database.set_setting("batch_families", value);
+        set.expect("a setting");
+    }
+    database.execute("UPDATE W.setting_log SET changed_at = '2020-01-01' WHERE new_value < 9");
+    let old = |database: &mut Installation| {
+        [
+            "run WHERE finished_at < '2021-01-01'",
+            "setting_log WHERE changed_at < '2021-01-01'",
+            "archive_run WHERE windrow_archived_at < '2021-01-01'",
+            "archive_step WHERE windrow_archived_at < '2021-01-01'",
+        ]
+        .map(|rows| database.number(&format!("SELECT COUNT(*) FROM W.{rows}")))
+    };
+    assert_eq!(old(&mut database), [1, 3, 2, 2]);
+    let run = database.run_meanwhile(json!({}), |database| {
+        broken_off(database, &graph, "/20_indexes");
+    });
+    let run = run.expect("a run");
+    assert!(run["reason"].to_string().contains(SAID), "{run}");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    assert_eq!(old(&mut database), [1, 3, 2, 2], "{run}");
+    // The next run does it.
+    database.install(&graph);
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["archive_pruned"], 4, "{run}");
+    assert_eq!(old(&mut database), [0, 1, 0, 0], "{run}");
 }
 
 /// Makes routines of windrow anew.

@@ -483,9 +483,15 @@ BEGIN
     DECLARE v_ended longtext;
     DECLARE v_old   longtext;
     DECLARE v_first varchar(64);
+    DECLARE v_state longtext;
     CALL tally_up();
     CALL first_rule(v_first);
     CALL setting_of(v_first, 'ledger_days', v_days);
+    -- Before an installation is finished, it is not said for how long the ledger is kept: nothing is older than NULL.
+    CALL unfinished(v_state);
+    IF v_state IS NOT NULL THEN
+        SET v_days = NULL;
+    END IF;
     -- Runs whose rows are in the archive are not forgotten.
     IF (SELECT s.archives FROM spec AS s) THEN
         CALL keep_archive(v_days);

@@ -11,6 +11,7 @@ BEGIN
     DECLARE v_before  datetime(6);
     DECLARE v_on      boolean;
     DECLARE v_state   varchar(1000);
+    DECLARE v_begun   longtext;
     DECLARE v_run     bigint DEFAULT 0;
     DECLARE v_place   integer DEFAULT 0;
     DECLARE v_after   bigint DEFAULT 0;
@@ -25,12 +26,15 @@ BEGIN
     START TRANSACTION;
     SELECT r.rule INTO v_rule FROM rule AS r WHERE JSON_CONTAINS_PATH(r.document, 'one', '$.archive') ORDER BY r.position LIMIT 1;
     CALL setting_of(v_rule, 'archive_days', v_days);
+    -- Before an installation is finished, it is not said for how long the archive is kept.
+    CALL unfinished(v_begun);
     SELECT MAX(UTC_TIMESTAMP(6) - INTERVAL NULLIF(v_days, 0) DAY)
     INTO v_before
     FROM run AS r
     WHERE r.run_id = p_run
       AND NOT r.dry_run
-      AND r.status <> 'cancelled';
+      AND r.status <> 'cancelled'
+      AND v_begun IS NULL;
     COMMIT;
     WHILE v_before IS NOT NULL AND v_run IS NOT NULL DO
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -39,7 +43,8 @@ BEGIN
         COMMIT;
         SET v_sum = v_sum + v_rows;
         CALL window_state(p_run, v_state);
-        SELECT NOT c.paused AND (v_sum < 100000 OR v_state IS NULL AND r.deadline > UTC_TIMESTAMP(6))
+        CALL unfinished(v_begun);
+        SELECT v_begun IS NULL AND NOT c.paused AND (v_sum < 100000 OR v_state IS NULL AND r.deadline > UTC_TIMESTAMP(6))
         INTO v_on
         FROM run AS r
         CROSS JOIN control AS c

@@ -421,9 +421,10 @@ BEGIN
           AND r.rule = v_of.rule;
     END LOOP;
 
-    -- The ledger prunes itself; its counts are kept in the metrics.
+    -- The ledger prunes itself; its counts are kept in the metrics. Before an installation is finished, it is not said for how long
+    -- the ledger is kept: nothing is older than NULL.
     PERFORM tally_up();
-    v_days := setting_of(first_rule(), 'ledger_days');
+    v_days := CASE WHEN unfinished() IS NULL THEN setting_of(first_rule(), 'ledger_days') END;
     v_old := ARRAY(SELECT r.run_id FROM run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer));
     IF v_spec.archives THEN
         -- Not while rows of it are archived.

@@ -333,7 +333,7 @@ BEGIN
             USING ERRCODE = '55000', HINT = format('CALL %I.archive_drop(...) drops archived rows.', current_schema());
     END IF;
     o_rows := 0;
-    -- Somebody has made archive_days longer, or 0, or cancelled the run, since it began to prune.
+    -- Somebody has made archive_days longer, or 0, cancelled the run, or begun an installation, since it began to prune.
     IF p_by_run <> 0 AND (p_before <= archive_cutoff(p_by_run)) IS NOT TRUE THEN
         io_run := NULL;
         RETURN;
@@ -425,11 +425,12 @@ AS $windrow$
     CROSS JOIN (SELECT l.rule FROM rule AS l WHERE l.document ? 'archive' ORDER BY l.position LIMIT 1) AS f
     WHERE r.run_id = p_run
       AND NOT r.dry_run
-      AND r.status <> 'cancelled';
+      AND r.status <> 'cancelled'
+      AND unfinished() IS NULL;
 $windrow$;
 --# comment on function archive_cutoff
 COMMENT ON FUNCTION archive_cutoff(bigint) IS
-    'The instant archive_days ago; NULL where that is 0, or run p_run must not prune.';
+    'The instant archive_days ago; NULL where that is 0, run p_run must not prune, or an installation is not finished.';
 
 -- archive_goes_on: whether a run that has pruned so many rows prunes on.
 --# create function archive_goes_on

@@ -102,7 +102,7 @@ pub fn orphaned(graph: &Graph, dialect: Dialect, decided: &[Row]) -> Vec<Finding
         };
         let moves = if kind == "setting" && names.iter().any(|name| MOVE.contains(&name.as_str())) {
             format!(
-                ". `{}` move by themselves to the rule that has them then, where they are stricter there",
+                ". `{}` move by themselves to the rule that has them then, where they keep longer there, or let a run take less time",
                 MOVE.join("`, `")
             )
         } else {

@@ -135,15 +135,17 @@ fn an_installation_drops_what_earlier_versions_took_for_other_rules(dialect: Dia
     });
     // One was set before that of the first rule; a shorter one of a rule that the spec no longer has waits for it, as ever.
     let gone = "INSERT INTO W.setting (rule, name, value, changed_by, changed_at) VALUES ('gone', 'ledger_days', 5000, 'olga', '2020-01-01');
-                INSERT INTO W.setting (rule, name, value, changed_by) VALUES ('left', 'ledger_days', 30, 'olga');";
+                INSERT INTO W.setting (rule, name, value, changed_by) VALUES ('left', 'ledger_days', 30, 'olga');
+                INSERT INTO W.rule_limit (rule, name, value) VALUES ('tasks', 'ledger_days', 400), ('tasks', 'time_budget', 3600);";
     installation.execute(&format!("{before}{}{gone}{after}", earlier.concat()));
     installation.install(&graph_of(SPEC));
-    // What is longer, or a shorter time, than that of the first rule counts from now on, as whoever set it has asked for.
+    // A shorter time than the first rule has by the spec counts from now on, as whoever set it has asked for. But where the first
+    // rule has a setting, that was in force, and stays.
     assert_eq!(
         settings(&mut installation),
         [
             "left ledger_days 30",
-            "logs ledger_days 900",
+            "logs ledger_days 500",
             "logs time_budget 900",
             "tasks retries 5"
         ]
@@ -229,6 +231,13 @@ fn the_limits_of_runs_hold_where_another_rule_becomes_the_first(dialect: Dialect
         installation.install(&graph_of(spec));
         assert_eq!(settings(&mut installation), [""; 0]);
     }
+    // Also if it is the weaker one of the two: what waits of a rule that was gone is the older word.
+    set(&mut installation, "first", "time_budget", 4_000);
+    installation.install(&graph_of(SPEC));
+    set(&mut installation, "logs", "time_budget", 5_000);
+    installation.install(&graph_of(&renamed.replace("\"1h\"", "\"3h\"")));
+    assert_eq!(settings(&mut installation), ["first time_budget 5000"]);
+    installation.execute("DELETE FROM W.setting");
     // A rule that was the first before gets what the one between had, though it was dropped from itself then.
     installation.install(&graph_of(SPEC));
     set(&mut installation, "logs", "ledger_days", 3_650);

@@ -361,6 +361,38 @@ BEGIN
     END IF;
 END;
 
+-- forget_idle_settings: earlier versions took the limits of a run for any rule. Where the first rule had one, no other counted. The
+-- first installation has no settings yet.
+--# create procedure forget_idle_settings
+CREATE PROCEDURE forget_idle_settings()
+SQL SECURITY DEFINER
+COMMENT 'Forgets a time_budget or ledger_days of another rule than the first, as the rules are yet, where the first one has its own.'
+BEGIN
+    DECLARE v_tables bigint;
+    SELECT COUNT(*)
+    INTO v_tables
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = DATABASE()
+      AND t.table_name IN ('setting', 'setting_log');
+    IF v_tables = 2 THEN
+        INSERT INTO setting_log (rule, name, old_value, changed_by)
+        SELECT s.rule, s.name, s.value, USER()
+        FROM setting AS s
+        JOIN rule_limit AS l ON l.rule = s.rule AND l.name = s.name
+        JOIN rule AS r ON r.rule = s.rule AND r.position > 1
+        JOIN rule AS f ON f.position = 1
+        JOIN setting AS w ON w.rule = f.rule AND w.name = s.name
+        WHERE s.name IN ('time_budget', 'ledger_days');
+        DELETE s
+        FROM setting AS s
+        JOIN rule_limit AS l ON l.rule = s.rule AND l.name = s.name
+        JOIN rule AS r ON r.rule = s.rule AND r.position > 1
+        JOIN rule AS f ON f.position = 1
+        JOIN setting AS w ON w.rule = f.rule AND w.name = s.name
+        WHERE s.name IN ('time_budget', 'ledger_days');
+    END IF;
+END;
+
 -- register_rules: takes what the spec says of all rules, in the order in which a run takes them.
 --# create procedure register_rules
 CREATE PROCEDURE register_rules(IN p_document longtext)
@@ -390,6 +422,7 @@ BEGIN
           WHERE NOT (n.strategy = r.strategy AND LOWER(n.root) = LOWER(r.root))
       );
     START TRANSACTION;
+    CALL forget_idle_settings();
     SELECT JSON_ARRAYAGG(JSON_OBJECT('kind', n.kind, 'rule', n.rule, 'refers_to', n.refers_to)) INTO v_before FROM rule_refers AS n;
     DELETE FROM rule_limit WHERE rule > '';
     DELETE FROM rule_table WHERE rule > '';

@@ -130,10 +130,10 @@ BEGIN
 END;
 
 -- Each of these is a setting of one rule. Where that is another one than before, also because the one before is gone, the ledger and
--- the archive are kept as long as before, if that is longer: what a run forgets does not come back. And a run takes no longer than
--- before: its time may be what the application can spare. Where both rules have one, the later word counts. Earlier versions took the
--- two of a run for any rule, without effect. What a rule gets is taken from the other: whoever resets it is not overruled by the next
--- installation, and a rule that comes back gets it in the same way.
+-- the archive are kept as long as before, if that is longer than the spec says: what a run forgets does not come back. And a run takes
+-- no longer than before: its time may be what the application can spare. Where both rules have one, the later word counts. What a rule
+-- gets is taken from the other: whoever resets it is not overruled by the next installation, and a rule that comes back gets it in the
+-- same way.
 --# log settings before
 CALL log_settings(NULL);
 --# keep the limits of runs
@@ -145,9 +145,9 @@ LEFT JOIN setting AS w ON w.rule = l.rule AND w.name = s.name
 WHERE s.name IN ('time_budget', 'ledger_days', 'archive_days')
   AND (w.rule IS NULL OR w.changed_at < s.changed_at)
   AND CASE s.name
-      WHEN 'time_budget' THEN s.value < COALESCE(w.value, l.value)
-      WHEN 'ledger_days' THEN s.value > COALESCE(w.value, l.value)
-      ELSE COALESCE(w.value, l.value) > 0 AND (s.value = 0 OR s.value > COALESCE(w.value, l.value))
+      WHEN 'time_budget' THEN s.value < l.value
+      WHEN 'ledger_days' THEN s.value > l.value
+      ELSE l.value > 0 AND (s.value = 0 OR s.value > l.value)
   END
 GROUP BY l.rule, s.name;
 --# forget settings without effect

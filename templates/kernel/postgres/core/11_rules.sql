@@ -64,6 +64,26 @@ CREATE TABLE IF NOT EXISTS rule_limit (
 COMMENT ON TABLE rule_limit IS
     'The limits of the spec, which table setting overrides; view settings has both. Written by an installation.';
 
+-- Earlier versions took the limits of a run for any rule. Where the first rule, as the rules are yet, had one, no other counted. The first
+-- installation has no settings yet.
+--# forget settings that never counted
+DO $windrow$
+BEGIN
+    IF to_regclass('setting') IS NOT NULL THEN
+        DELETE FROM setting AS s
+        USING rule_limit AS l, rule AS r, rule AS f, setting AS w
+        WHERE s.name IN ('time_budget', 'ledger_days')
+          AND l.rule = s.rule
+          AND l.name = s.name
+          AND r.rule = s.rule
+          AND r.position > 1
+          AND f.position = 1
+          AND w.rule = f.rule
+          AND w.name = s.name;
+    END IF;
+END
+$windrow$;
+
 -- known_table: the tables of the application, and the columns that show which rows belong together.
 --# create table known_table
 CREATE TABLE IF NOT EXISTS known_table (

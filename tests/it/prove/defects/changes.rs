@@ -165,4 +165,48 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: TRIGGERS,
     },
+    Defect {
+        name: "ledger-forgets-within-an-installation",
+        what: "a run that ends because an installation has begun prunes the ledger, though nobody has said for how long it is kept",
+        postgres: &[edit(
+            "CASE WHEN unfinished() IS NULL THEN setting_of(first_rule(), 'ledger_days') END",
+            "setting_of(first_rule(), 'ledger_days')",
+        )],
+        mysql: &[edit("SET v_days = NULL;", "DO 0;")],
+        noticed_by: &["halfway::SERVER::nothing_is_forgotten_before_an_installation_is_finished"],
+    },
+    Defect {
+        name: "archive-forgets-within-an-installation",
+        what: "a run that ends because an installation has begun prunes the archive, though nobody has said for how long it is kept",
+        postgres: &[edit("AND unfinished() IS NULL;", ";")],
+        mysql: &[edit("AND v_begun IS NULL; COMMIT;", "; COMMIT;")],
+        noticed_by: &["halfway::SERVER::nothing_is_forgotten_before_an_installation_is_finished"],
+    },
+    Defect {
+        name: "limit-of-a-rule-that-never-counted",
+        what: "what an earlier version took for another rule, without effect, replaces what the first rule had",
+        postgres: &[edit("AND r.position > 1 AND f.position = 1", "AND false")],
+        mysql: &[edit(
+            "JOIN rule AS r ON r.rule = s.rule AND r.position > 1",
+            "JOIN rule AS r ON false",
+        )],
+        noticed_by: &[
+            "limits::SERVER::an_installation_drops_what_earlier_versions_took_for_other_rules",
+        ],
+    },
+    Defect {
+        name: "limit-that-waits-beats-a-later-one",
+        what: "a rule that comes back has its old limit where that is stricter than what was set for the rule between",
+        postgres: &[edit(
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < coalesce(w.value, l.value)",
+        )],
+        mysql: &[edit(
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < COALESCE(w.value, l.value)",
+        )],
+        noticed_by: &[
+            "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",
+        ],
+    },
 ];

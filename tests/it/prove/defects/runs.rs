@@ -579,12 +579,12 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "limits-of-runs-lost",
         what: "where another rule becomes the first, the ledger is pruned earlier, and runs take longer",
         postgres: &[edit(
-            "AND CASE s.name WHEN 'time_budget' THEN s.value < coalesce(",
-            "AND false AND CASE s.name WHEN 'time_budget' THEN s.value < coalesce(",
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
+            "AND false AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
         )],
         mysql: &[edit(
-            "AND CASE s.name WHEN 'time_budget' THEN s.value < COALESCE(",
-            "AND false AND CASE s.name WHEN 'time_budget' THEN s.value < COALESCE(",
+            "AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
+            "AND false AND CASE s.name WHEN 'time_budget' THEN s.value < l.value",
         )],
         noticed_by: &[
             "limits::SERVER::the_limits_of_runs_hold_where_another_rule_becomes_the_first",

@@ -485,9 +485,9 @@ const WIDER: [(&str, &str, [&str; 2]); 14] = [
     ("bills", "due", ["timestamp(6)", "datetime(6)"]),
     ("shots", "number", ["bigint", "bigint"]),
     ("marks", "at", ["bigint", "bigint"]),
-    ("marks", "at", ["numeric(20)", "decimal(20)"]),
+    ("marks", "at", ["bigint", "decimal(20)"]),
     ("runs", "price", ["numeric(14,2)", "decimal(14,2)"]),
-    ("lots", "unit", ["numeric(20)", "decimal(20)"]),
+    ("lots", "unit", ["bigint", "decimal(20)"]),
     ("runs", "tries", ["bigint", "decimal(20)"]),
 ];
 

@@ -402,11 +402,8 @@ BEGIN
                 -- Of others only what changes how they compare: a domain writes its values as its type does.
                 LEFT JOIN LATERAL (
                     SELECT CASE
-                        -- With digits behind the point it has another text, by which policies are found. SQL of the spec may divide:
-                        -- a whole number by a whole one is one.
-                        WHEN p.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc)
-                            OR p.typoutput = 'numeric_out'::regproc AND m.size - 4 & 2047 = 0 AND a.attname <> ALL (s.named)
-                            THEN 'number'
+                        -- A decimal may have another text, by which policies are found, and is divided otherwise.
+                        WHEN p.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc) THEN 'number'
                         WHEN p.typoutput = 'numeric_out'::regproc
                             THEN format('numeric%s.%s', m.size - 4 & 2047, CASE m.size WHEN -1 THEN p.typbasetype END)
                         WHEN p.typoutput = 'float4out'::regproc THEN 'float'

@@ -102,7 +102,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "kinds-that-divide",
         what: "a whole number that SQL of the spec may divide may become a decimal",
-        postgres: &[edit(" AND a.attname <> ALL (s.named)", "")],
+        postgres: &[edit(
+            "'int8out'::regproc) THEN 'number'",
+            "'int8out'::regproc) OR p.typoutput = 'numeric_out'::regproc AND m.size - 4 & 2047 = 0 THEN 'number'",
+        )],
         mysql: &[],
         noticed_by: &[KINDS],
     },

@@ -91,10 +91,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "kinds-of-decimals",
-        what: "a whole number may get digits behind the point, with which its text names no policy",
+        what: "a number may get more digits behind the point, with which its text names no policy",
         postgres: &[edit(
-            "OR p.typoutput = 'numeric_out'::regproc AND m.size - 4 & 2047 = 0 AND",
-            "OR p.typoutput = 'numeric_out'::regproc AND",
+            "format('numeric%s.%s', m.size - 4 & 2047, CASE m.size WHEN -1 THEN p.typbasetype END)",
+            "'numeric'",
         )],
         mysql: &[edit("decimal[(][0-9]+,0[)])'", "decimal)'")],
         noticed_by: &[KINDS],

@@ -202,8 +202,11 @@ impl Graph {
         let rules = self.rules.iter();
         let sql = rules.flat_map(|rule| [&rule.where_sql, &rule.limits.wait_while_sql]);
         // The row is no schema.
-        sql.flatten()
-            .map(move |sql| sql.replace("{root}", ")").replace("{schema}", &home))
+        sql.flatten().flat_map(move |sql| {
+            let sql = sql.replace("{root}", ")").replace("{schema}", &home);
+            // What looks like a comment may be a text.
+            [without_comments(&sql), sql]
+        })
     }
 
     /// The tables that are read for that and are none of the spec's own: rows of theirs decide what is deleted.
@@ -235,6 +238,18 @@ fn names_in(sql: &str) -> impl Iterator<Item = String> {
     let quoted = sql.split('"').skip(1);
     let quoted = quoted.filter(|name| !name.is_empty() && name.chars().count() < 64);
     read.chain(quoted.map(str::to_owned))
+}
+
+/// SQL with a blank for each comment between a name and what is behind it. One may stand within another.
+fn without_comments(sql: &str) -> String {
+    let mut sql = sql.to_owned();
+    while let Some(end) = sql.find("*/") {
+        let Some(begin) = sql[..end].rfind("/*") else {
+            break;
+        };
+        sql.replace_range(begin..end + 2, " ");
+    }
+    sql
 }
 
 /// What SQL names in a schema.
@@ -321,7 +336,21 @@ fn name_after(sql: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{calls_in, paths_in};
+    use super::{calls_in, paths_in, without_comments};
+
+    #[test]
+    fn a_comment_hides_no_call() {
+        for sql in [
+            "app.f/* */(1)",
+            "app.f /* a /* b */ (c) */ (1)",
+            "app/**/.f(1)",
+        ] {
+            let calls = calls_in(&without_comments(sql));
+            let expected = ("app".to_owned(), "f".to_owned());
+            assert!(calls.contains(&expected), "{sql}: {calls:?}");
+        }
+        assert_eq!(without_comments("a */ b /* c"), "a */ b /* c");
+    }
 
     #[test]
     fn what_sql_calls_has_a_schema() {

@@ -18,6 +18,7 @@ tests! {
         every_test_that_a_page_names_exists,
         the_readme_shows_what_is_generated_and_said,
         every_link_of_a_page_leads_somewhere,
+        no_entry_of_the_changelog_stands_twice,
     ],
 }
 
@@ -172,6 +173,17 @@ fn every_link_of_a_page_leads_somewhere() {
         }
     }
     assert!(links > 80, "only {links} links");
+}
+
+/// Where two branches have changed one entry, both may be kept.
+fn no_entry_of_the_changelog_stands_twice() {
+    let text = fs::read_to_string(root().join("CHANGELOG.md")).expect("a changelog");
+    let mut begun = BTreeSet::new();
+    for entry in text.lines().filter(|line| line.starts_with("- ")) {
+        let begin: String = entry.chars().take(120).collect();
+        assert!(begun.insert(begin), "twice: {entry}");
+    }
+    assert!(begun.len() > 100, "{} entries", begun.len());
 }
 
 /// All pages in a folder and in those in it.

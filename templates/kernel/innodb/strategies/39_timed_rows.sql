@@ -657,7 +657,8 @@ BEGIN
     FROM run AS r
     STRAIGHT_JOIN run_failure AS f ON f.run_id = r.run_id AND f.rule = p_rule
     WHERE f.errno NOT IN (1205, 1213, 1020, 3101, 3572)
-      AND f.`key` NOT LIKE '____-__-__ __:__:__%'
+      AND f.`key` NOT LIKE '____-__-__ __:__:__'
+      AND f.`key` NOT LIKE '____-__-__ __:__:__.%'
       AND r.run_id >= p_since
       AND r.run_id < p_before
       AND r.`trigger` NOT IN ('PURGE', 'STAMP')

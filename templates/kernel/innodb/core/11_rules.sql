@@ -361,10 +361,10 @@ BEGIN
     END IF;
 END;
 
--- forget_idle_settings: earlier versions took the limits of a run for any rule. Where the first rule had one, no other counted. The
+-- clean_idle_settings: earlier versions took the limits of a run for any rule. Where the first rule had one, no other counted. The
 -- first installation has no settings yet.
---# create procedure forget_idle_settings
-CREATE PROCEDURE forget_idle_settings()
+--# create procedure clean_idle_settings
+CREATE PROCEDURE clean_idle_settings()
 SQL SECURITY DEFINER
 COMMENT 'Forgets a time_budget or ledger_days of another rule than the first, as the rules are yet, where the first one has its own.'
 BEGIN
@@ -422,7 +422,7 @@ BEGIN
           WHERE NOT (n.strategy = r.strategy AND LOWER(n.root) = LOWER(r.root))
       );
     START TRANSACTION;
-    CALL forget_idle_settings();
+    CALL clean_idle_settings();
     SELECT JSON_ARRAYAGG(JSON_OBJECT('kind', n.kind, 'rule', n.rule, 'refers_to', n.refers_to)) INTO v_before FROM rule_refers AS n;
     DELETE FROM rule_limit WHERE rule > '';
     DELETE FROM rule_table WHERE rule > '';

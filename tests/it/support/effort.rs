@@ -113,18 +113,17 @@ pub(crate) fn share<T>(
     dialect: Dialect,
     all: impl IntoIterator<Item = T>,
 ) -> impl Iterator<Item = T> {
-    let (first, step) = match dialect {
-        _ if is_whole() => (0, 1),
+    let (round, step) = match dialect {
         Dialect::Postgres => (0, 1),
         Dialect::Mysql => (0, 2),
         Dialect::Mariadb => (1, 2),
     };
-    all.into_iter().skip(first).step_by(step)
+    in_turn(round, step, all)
 }
 
 /// One of so many in `make test`, all in `make prove`, and where a defect is to be noticed.
 pub(crate) fn one_of<T>(step: usize, all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    all.into_iter().step_by(if is_whole() { 1 } else { step })
+    in_turn(0, step, all)
 }
 
 /// The same, others for each round of a loop around it: all are tried after so many rounds.
@@ -146,17 +145,12 @@ pub(crate) fn half<T>(
     round: usize,
     all: impl IntoIterator<Item = T>,
 ) -> impl Iterator<Item = T> {
-    let all = all.into_iter().enumerate();
-    all.filter(move |(number, _)| {
-        is_whole()
-            || number % 2
-                == match dialect {
-                    Dialect::Postgres => round % 2,
-                    Dialect::Mysql => 0,
-                    Dialect::Mariadb => 1,
-                }
-    })
-    .map(|(_, one)| one)
+    let round = match dialect {
+        Dialect::Postgres => round,
+        Dialect::Mysql => 0,
+        Dialect::Mariadb => 1,
+    };
+    in_turn(round, 2, all)
 }
 
 /// The first and the last of all in `make test`: the oldest and the newest server that is installed.

@@ -625,7 +625,7 @@ BEGIN
 END;
 
 -- fail_part: what comes of an instant of one table of which a batch has failed for good. One that was to go as a whole goes in parts, but
--- for one row, which the caller tells. Of a part, one row is passed over, or nothing is waited for any more. Where a thousand rows have
+-- for one row, which the caller tells. Of a part, one row is passed over, or nothing is waited for any more. Where 500 rows have
 -- failed by themselves, and none went between them, the caller leaves the rest to the next run.
 --# create procedure fail_part
 CREATE PROCEDURE fail_part(

@@ -8,7 +8,7 @@ mod load;
 mod report;
 mod run;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -44,6 +44,16 @@ impl Server {
             Dialect::Postgres => Self::Postgres,
             Dialect::Mysql => Self::Mysql,
             Dialect::Mariadb => Self::Mariadb,
+        }
+    }
+
+    /// What names it in the names of tests.
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::Postgres => "::postgres::",
+            Self::Mysql => "::mysql::",
+            Self::Mariadb => "::mariadb::",
+            Self::Several | Self::None => "",
         }
     }
 }
@@ -207,7 +217,8 @@ pub(crate) fn postgres_alone<O: Outcome>(
     vec![Test::on(module, name, Dialect::Postgres, body)]
 }
 
-/// Runs on PostgreSQL and on one of MySQL and MariaDB, which are given the same text; `make prove` tries both.
+/// Runs on PostgreSQL and on one of MySQL and MariaDB, which are given the same text; `make prove` tries both. Slow ones take turns:
+/// see [`take_turns`].
 pub(crate) fn every_server<O: Outcome>(module: &str, name: &str, body: impl Body<O>) -> Vec<Test> {
     when(When::Shared, each_server(module, name, body), |server| {
         server != Server::Postgres
@@ -373,7 +384,10 @@ impl Arguments {
 }
 
 /// How long a test that MySQL and MariaDB share may take to run on MySQL, where it takes twice as long, in seconds.
-const FOR_MYSQL: f64 = 3.0;
+const FOR_MYSQL: f64 = 4.0;
+
+/// From how many seconds on a test of every server takes turns.
+const TAKES_TURNS: f64 = 3.0;
 
 /// Divides the shared tests between MySQL and MariaDB: every eighth for MySQL, unless it is one of the slowest.
 fn share_out(tests: &mut [Test]) {
@@ -395,6 +409,49 @@ fn share_out(tests: &mut [Test]) {
             test.when = When::Proving;
         }
     }
+}
+
+/// Has PostgreSQL run one half of the slow tests of every server in a turn, and MySQL and MariaDB the other half.
+fn take_turns(tests: &mut [Test], turn: usize) {
+    let slow: HashMap<&str, f64> = run::slow().collect();
+    let seconds = |name: &str| slow.get(name).copied().unwrap_or_default();
+    let places: HashMap<String, usize> = (0..)
+        .zip(tests.iter())
+        .map(|(place, test)| (test.name.clone(), place))
+        .collect();
+    let mut pair = turn;
+    for place in 0..tests.len() {
+        if tests[place].when != When::Shared {
+            continue;
+        }
+        let name = &tests[place].name;
+        let folder = tests[place].server.folder();
+        let on_postgres = name.replace(folder, Server::Postgres.folder());
+        let twin = places.get(&on_postgres).filter(|twin| **twin != place);
+        let Some(twin) = twin else { continue };
+        if seconds(name).max(seconds(&on_postgres)) < TAKES_TURNS {
+            continue;
+        }
+        let waits = if pair.is_multiple_of(2) { place } else { *twin };
+        tests[waits].when = When::Proving;
+        pair += 1;
+    }
+}
+
+/// Says of each test when it runs, in a turn if there is one.
+fn plan(tests: &mut [Test], turn: Option<usize>) {
+    share_out(tests);
+    if let Some(turn) = turn {
+        take_turns(tests, turn);
+    }
+}
+
+/// The names of the tests that `make test` runs in a turn, or in all.
+pub(crate) fn due(mut tests: Vec<Test>, turn: Option<usize>) -> BTreeSet<String> {
+    plan(&mut tests, turn);
+    let is_due = |test: &Test| matches!(test.when, When::Always | When::Shared);
+    let due = tests.into_iter().filter(is_due);
+    due.map(|test| test.name).collect()
 }
 
 /// Tests whose outcome depends on who comes first: `make prove` runs them several times.
@@ -424,7 +481,7 @@ impl Test {
 /// Runs the tests that the command line asks for.
 pub(crate) fn main(mut tests: Vec<Test>) -> ExitCode {
     let arguments = Arguments::parse();
-    share_out(&mut tests);
+    plan(&mut tests, effort::turn());
     if arguments.list {
         report::list(tests.iter().filter(|test| arguments.names(test)));
         return ExitCode::SUCCESS;

@@ -13,6 +13,7 @@ tests! {
         a_test_that_hangs_is_named_and_ended,
         every_name_in_the_list_of_slow_tests_is_a_test,
         a_filter_is_a_part_of_a_name_or_all_of_it,
+        two_turns_run_all_on_all,
     ],
     when_asked: [
         fails,
@@ -102,9 +103,33 @@ fn a_filter_is_a_part_of_a_name_or_all_of_it() {
     let [fails, hangs] = ["runner::fails: test", "runner::hangs: test"];
     assert_eq!(names(&["runner::f", "runner::h"]), [fails, hangs]);
     assert_eq!(
-        names(&["runner::", "--skip", "a_", "--skip", "every_"]),
+        names(&[
+            "runner::", "--skip", "a_", "--skip", "every_", "--skip", "two_"
+        ]),
         [fails, hangs]
     );
     assert_eq!(names(&["--exact", "runner::fails"]), [fails]);
     assert!(names(&["--exact", "runner::fail"]).is_empty());
+}
+
+/// What one commit leaves out on a server, the next one runs there.
+fn two_turns_run_all_on_all() {
+    let due = |turn| harness::due(crate::tests(), turn);
+    let [one, other, all] = [Some(4), Some(5), None].map(due);
+    assert_eq!(&one | &other, all);
+    let [of_one, of_other] = [&all - &one, &all - &other];
+    assert!(of_one.len() > 50, "{of_one:?}");
+    assert!(of_one.len().abs_diff(of_other.len()) <= 1);
+    for (waits, runs) in [(&of_one, &one), (&of_other, &other)] {
+        for name in waits {
+            let servers = ["postgres", "mysql", "mariadb"];
+            let is_elsewhere = servers.iter().any(|server| {
+                let part = |server: &str| format!("::{server}::");
+                let here = servers.iter().find(|here| name.contains(&part(here)));
+                let here = here.expect("a server in its name");
+                here != server && runs.contains(&name.replace(&part(here), &part(server)))
+            });
+            assert!(is_elsewhere, "{name} runs nowhere");
+        }
+    }
 }

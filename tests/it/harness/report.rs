@@ -52,6 +52,9 @@ pub(super) fn begin(tests: usize) {
     if effort::is_proof() {
         println!("the first seed is {}", effort::first_seed());
     }
+    if let Some(turn) = effort::turn() {
+        println!("turn {turn}: slow tests of every server run on one of them");
+    }
 }
 
 /// What is said beside the outcome: by a thread that is not a test's own, or by a test that is asked to measure.
@@ -98,7 +101,7 @@ pub(super) fn conclude(conclusion: &Conclusion, left_out: usize) -> ExitCode {
         print!("{}", times(ended, conclusion.time));
     }
     print!("{}", counts());
-    if conclusion.is_whole && failed.is_empty() {
+    if conclusion.is_whole && effort::turn().is_none() && failed.is_empty() {
         keep(ended);
     }
     println!(

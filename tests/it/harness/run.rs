@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use super::load::Load;
 use super::{Arguments, Server, Test, report};
 
-/// Tests that take long, with the seconds they took when all were run: what starts first. A run of all tests writes such
-/// a list to `target/tmp/slow.txt`.
+/// Tests that take long, with the seconds they took when all were run: what starts first. A run of all tests, without
+/// turns, writes such a list to `target/tmp/slow.txt`.
 const SLOW: &str = include_str!("slow.txt");
 
 /// How long a test is expected to take that is not in that list, in seconds.

@@ -19,6 +19,10 @@ const TIMES: &str = "WINDROW_TEST_TIMES";
 /// The first seed of `make prove`, which takes another one each time unless it is told.
 const SEED: &str = "WINDROW_TEST_SEED";
 
+/// Which half of the slow tests of every server PostgreSQL runs, in `make test`: MySQL and MariaDB run the other half, and the next
+/// number has it the other way round. Where it is not set, all servers run all of them.
+const TURN: &str = "WINDROW_TEST_TURN";
+
 /// How many rows a test of sizes takes that is asked to measure.
 const ROWS: &str = "WINDROW_TEST_ROWS";
 
@@ -39,6 +43,11 @@ pub(crate) fn is_proof() -> bool {
 /// Whether all is tried of what `make test` tries a part of.
 pub(crate) fn is_whole() -> bool {
     is_proof() || defect::is_expected()
+}
+
+/// See [`TURN`].
+pub(crate) fn turn() -> Option<usize> {
+    number(TURN).map(|turn| usize::try_from(turn).expect("a number of a turn"))
 }
 
 /// How many rows a test of sizes takes, where somebody says so: then it prints what it measures.

@@ -21,7 +21,7 @@ tests! {
 }
 
 /// What an owner of a table puts off: its name, its table, how, and before which version of the server it is refused.
-const ROUNDS: [(&str, &str, &str, i64); 8] = [
+const ROUNDS: [(&str, &str, &str, i64); 9] = [
     (
         "deferred",
         "t_ds_alert",
@@ -65,6 +65,14 @@ const ROUNDS: [(&str, &str, &str, i64); 8] = [
         "planned",
         "t_ds_alert",
         "INDEX mine ON t_ds_alert ((id + app.mine(1)))",
+        180_000,
+    ),
+    // So it does where the server only looks whether a row is still referred to.
+    (
+        "planned for a foreign key",
+        "app.child",
+        "TABLE app.child (id integer REFERENCES public.t_ds_workflow_instance);
+         CREATE INDEX mine ON app.child (id) WHERE app.mine(1) = 1",
         180_000,
     ),
     // A view calls its functions for whoever reads it.
@@ -225,7 +233,7 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
             let table = if table == "app." { "app.told" } else { table };
             admin.batch_execute(&format!(
                 "DROP TRIGGER IF EXISTS mine ON {table}; DROP INDEX IF EXISTS mine; DROP VIEW IF EXISTS app.shown, app.called;
-                 DROP DOMAIN IF EXISTS app.word; DELETE FROM app.told"
+                 DROP DOMAIN IF EXISTS app.word; DROP TABLE IF EXISTS app.child; DELETE FROM app.told"
             ))?;
         }
         // What only inserts, or is switched off, or is a superuser's own, is no reason.

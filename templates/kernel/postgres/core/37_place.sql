@@ -507,6 +507,13 @@ BEGIN
             UNION
             SELECT o.oid, false
             FROM unnest(v_read) AS o(oid)
+            UNION
+            -- At both ends of a foreign key the server looks for rows, whatever it does with them.
+            SELECT e.oid, false
+            FROM unnest(v_tables) AS r(oid)
+            JOIN pg_trigger AS g ON g.tgrelid = r.oid AND g.tgconstraint <> 0
+            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f'
+            CROSS JOIN LATERAL (VALUES (f.conrelid), (f.confrelid)) AS e(oid)
         )
         UNION
         -- What a view reads, and partitions.

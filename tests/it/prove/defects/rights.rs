@@ -65,6 +65,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
     Defect {
+        name: "lent-to-the-other-end-of-a-key",
+        what: "a superuser runs where a table that only refers to one of the rule has an index that calls code of somebody else",
+        postgres: &[edit(
+            "AND g.tgconstraint <> 0\n            JOIN",
+            "AND false\n            JOIN",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
         name: "lent-to-everybodys-view",
         what: "a superuser runs where SQL of the spec reads a view that everybody may read, and that calls code of somebody else",
         postgres: &[edit(

@@ -224,7 +224,7 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
             // An operator lends no more than he has.
             let mut olga = Client::connect(&server.url("ds", "olga"), NoTls)?;
             let before = rig::number(&mut admin, "SELECT count(*) FROM t_ds_workflow_instance")?;
-            let result = rig::run(&mut olga, &json!({"run_families": 3}))?;
+            let result = rig::run(&mut olga, &json!({"run_families": 1}))?;
             let after = rig::number(&mut admin, "SELECT count(*) FROM t_ds_workflow_instance")?;
             ensure!(
                 result["status"] != "failed" && before > after,

@@ -404,9 +404,15 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
          CREATE TEMP TABLE run (run_id bigint);
          CREATE TEMP TABLE pg_locks (pid integer);
          CREATE TEMP TABLE pg_class (relname text);
-         CREATE DOMAIN pg_temp.int8 AS varchar;
-         CREATE DOMAIN pg_temp.text AS varchar CHECK (length(VALUE) < 3);
-         CREATE DOMAIN pg_temp.json AS varchar CHECK (VALUE = 'evil')",
+         DO $$ DECLARE v_type text;
+         BEGIN
+             FOR v_type IN
+                 SELECT t.typname FROM pg_catalog.pg_type AS t
+                 WHERE t.typnamespace = 'pg_catalog'::regnamespace AND t.typtype IN ('b', 'p') AND t.typname !~ '^_|^reg|^pg_'
+             LOOP
+                 EXECUTE format('CREATE DOMAIN pg_temp.%I AS pg_catalog.varchar CHECK (false)', v_type);
+             END LOOP;
+         END $$",
     )?;
     olga.batch_execute("SET search_path = evil, pg_temp, public, pg_catalog")?;
     let statement = |call: &str| format!("CALL {W}.{call}");

@@ -12,7 +12,7 @@ DECLARE
     v_begun   pg_catalog.text[] := '{}';
     v_waiting integer := 0;  -- so many of them wait: the last ones that it took, without one between them that did not
     v_off     integer := 0;  -- so many, at the end of them, were put off; when the last one was asked
-    v_asked   timestamptz;
+    v_asked   pg_catalog.timestamptz;
     v_place   integer;
     v_run     bigint;
     v_refused pg_catalog.text;
@@ -20,7 +20,7 @@ DECLARE
     v_state   pg_catalog.text;
     v_rest    double precision := 0;
     v_reasons pg_catalog.text[] := '{}';
-    v_known   record;
+    v_known   pg_catalog.record;
     v_last    bigint;
 BEGIN
     -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.

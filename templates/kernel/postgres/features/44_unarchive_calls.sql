@@ -7,7 +7,7 @@ LANGUAGE plpgsql
 AS $windrow$
 -- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
-    v_before timestamptz;
+    v_before pg_catalog.timestamptz;
     v_run    bigint := 0;
     v_place  integer := 0;
     v_after  bigint := 0;
@@ -44,7 +44,7 @@ AS $windrow$
 -- COMMIT forbids a search_path of its own: every name in here says where it is from.
 DECLARE
     v_only    bigint;
-    v_before  timestamptz;
+    v_before  pg_catalog.timestamptz;
     v_dry_run boolean;
     v_found   pg_catalog.json;
     v_run     bigint := 0;

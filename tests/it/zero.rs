@@ -20,6 +20,8 @@ tests! {
         a_zero_date_is_no_end_of_a_family,
         a_zero_date_is_no_end_of_a_row_of_a_partition,
         a_stamp_leaves_zero_dates_as_they_are,
+        the_first_year_is_a_time,
+        the_first_year_is_kept_by_a_disabled_policy,
     ],
 }
 
@@ -213,6 +215,89 @@ fn a_zero_date_is_no_end_of_a_family(dialect: Dialect) {
         let answer = database.purge(json!({"rule": rule, "key": ["1"], "force": true}));
         answer.expect("a purge");
     }
+}
+
+/// `datetime.min` and the like, which programs write for "long ago".
+const FIRST: &str = "0001-01-01";
+
+fn the_first_year_is_a_time(dialect: Dialect) {
+    let first = |database: &mut Installation, statements: &[&str]| {
+        for statement in statements {
+            database.execute(&statement.replace("ZERO", &format!("'{FIRST}'")));
+        }
+    };
+    let mut database = Installation::of(dialect, FAMILIES_SCHEMA, &graph_of(FAMILIES));
+    let rows = [
+        "INSERT INTO job VALUES (1, NULL, 1, ZERO), (2, 1, 1, ZERO), (3, NULL, 0, ZERO)",
+        "INSERT INTO log VALUES (1, ZERO), (2, UTC_TIMESTAMP())",
+        "INSERT INTO task VALUES (1, 1, ZERO, ZERO), (2, 2, '2100-01-01', ZERO)",
+    ];
+    first(&mut database, &rows);
+    database.arm();
+    for (rule, table, left) in [
+        ("jobs", "job", "3"),
+        ("logs", "log", "2"),
+        ("tasks", "task", "2"),
+    ] {
+        goes(&mut database, rule, table, &[left]);
+    }
+    let mut database = Installation::of(dialect, SINGLE_SCHEMA, &graph_of(SINGLE));
+    let rows = [
+        "INSERT INTO session VALUES (1, ZERO), (2, '2100-01-01')",
+        "INSERT INTO mail VALUES (1, ZERO, ZERO), (2, NULL, ZERO), (3, '2100-01-01', ZERO)",
+        "INSERT INTO note VALUES (1, 7, ZERO), (2, 7, UTC_TIMESTAMP())",
+        "INSERT INTO attempt VALUES (1, 7, ZERO), (2, 7, UTC_TIMESTAMP() - INTERVAL 40 DAY)",
+        "INSERT INTO day VALUES (1, ZERO), (2, '2100-01-01')",
+    ];
+    first(&mut database, &rows);
+    database.arm();
+    for (rule, table, left) in [
+        ("sessions", "session", "2"),
+        ("mails", "mail", "3"),
+        ("notes", "note", "2"),
+        ("attempts", "attempt", "2"),
+        ("days", "day", "2"),
+    ] {
+        goes(&mut database, rule, table, &[left]);
+    }
+}
+
+/// A preview, the view of what is due and a run agree on what goes.
+fn goes(database: &mut Installation, rule: &str, table: &str, left: &[&str]) {
+    let due = format!("SELECT families FROM W.due_now WHERE rule = '{rule}'");
+    let before = database.number(&due);
+    let preview = database.preview(json!({"rule": rule})).expect("a preview");
+    assert_eq!(preview["rules"][0]["families"], before, "{preview}");
+    let answer = database.run(json!({"rule": rule})).expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
+    assert_eq!(answer["rules"][0]["families"], before, "{answer}");
+    let keys = format!("SELECT CONCAT(id, '') FROM {table} ORDER BY id");
+    assert_eq!(database.texts(&keys), left, "{rule}");
+    assert_eq!(database.number(&due), 0, "{rule}");
+}
+
+fn the_first_year_is_kept_by_a_disabled_policy(dialect: Dialect) {
+    let spec = FAMILIES.replace(
+        "end_time   = \"ended\"\nretention  = { default = \"7d\",",
+        "end_time   = \"ended\"\nretention  = { per = \"kind bigint\", default = \"7d\",",
+    );
+    let schema =
+        FAMILIES_SCHEMA.replace("parent bigint, state", "parent bigint, kind bigint, state");
+    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    database.execute(&format!(
+        "INSERT INTO job VALUES (1, NULL, 7, 1, '{FIRST}'), (2, NULL, 8, 1, '{FIRST}'), (3, 2, 7, 1, '{FIRST}')"
+    ));
+    let policy = json!({"rule": "jobs", "scope": "7", "retention": "30d", "enabled": false});
+    database.set_policy(policy).expect("a policy");
+    database.arm();
+    let answer = database.purge(json!({"rule": "jobs", "key": ["1"]}));
+    let answer = answer.expect("a purge");
+    let why = &answer["rules"][0]["skipped"];
+    assert_eq!(why, &json!({"POLICY_DISABLED": 1}), "{answer}");
+    let answer = database.run(json!({"rule": "jobs"})).expect("a run");
+    assert_eq!(answer["status"], "done", "{answer}");
+    let left = database.texts("SELECT CONCAT(id, '') FROM job ORDER BY id");
+    assert_eq!(left, ["1", "2", "3"], "{answer}");
 }
 
 const PARTITIONS: &str = r#"

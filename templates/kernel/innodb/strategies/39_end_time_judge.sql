@@ -9,7 +9,7 @@ BEGIN
     DECLARE v_time datetime(6);
     SELECT
         JSON_VALUE(r.document, '$.first_key'),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
+        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00'),
         JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE
     INTO v_key, v_time, @windrow_hexed
     FROM rule AS r
@@ -19,7 +19,7 @@ BEGIN
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_cursor (
         only_row integer NOT NULL DEFAULT 1,
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+        ended datetime(6) NOT NULL DEFAULT '0001-01-01 00:00:00',
         PRIMARY KEY (only_row)
     ) ENGINE = InnoDB AS
     SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
@@ -221,7 +221,7 @@ BEGIN
             verdict integer NOT NULL DEFAULT 9,
             round integer NOT NULL DEFAULT 0,
             cutoff datetime(6),
-            newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+            newest datetime(6) NOT NULL DEFAULT '0001-01-01 00:00:00',
             PRIMARY KEY (id),
             KEY (round)
         ) ENGINE = InnoDB AS
@@ -229,7 +229,7 @@ BEGIN
         CREATE TEMPORARY TABLE IF NOT EXISTS work_rise (
             fault integer NOT NULL DEFAULT 9,
             round integer NOT NULL DEFAULT 0,
-            newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+            newest datetime(6) NOT NULL DEFAULT '0001-01-01 00:00:00',
             PRIMARY KEY (round, id)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
@@ -363,7 +363,7 @@ BEGIN
         r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
         JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE,
         r.retention, COALESCE(p_retention, r.retention, r.minimum),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
+        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00'),
         CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope),
         LOWER(CONCAT(r.root, '.', r.scope_name))
     INTO v_scoped, v_opt_in, v_source, v_hexed, v_spec, v_default, v_least, v_said, v_column
@@ -475,7 +475,7 @@ BEGIN
           AND d.ended <= o_after
           AND (d.ended < o_after OR d.id <= c.id);
         -- A preview may have passed the last known root of a scope.
-        SET o_after = '1000-01-01 00:00:00';
+        SET o_after = '0001-01-01 00:00:00';
         CALL next_scope(p_limit, 0, o_position, o_last, o_after, o_chunk, o_bound, o_new);
     END IF;
 END;
@@ -691,7 +691,7 @@ BEGIN
 END;
 
 -- end_time_least: what is too young for a purge: that has a cutoff of its own, where the rule may clean the scope at all. A scope that it
--- may not clean has the cutoff 1000-01-02. The scopes are forgotten again: the roots that a purge does not name have none.
+-- may not clean has the cutoff 0001-01-01, before which no time is. The scopes are forgotten again: the roots that a purge does not name have none.
 --# create procedure end_time_least
 CREATE PROCEDURE end_time_least(IN p_rule varchar(64), IN p_as_of datetime(6))
 SQL SECURITY DEFINER
@@ -703,8 +703,8 @@ BEGIN
     UPDATE work_member AS m
     LEFT JOIN work_scope AS s ON s.scope = m.scope
     SET m.cutoff = CASE
-            WHEN s.scope IS NULL THEN COALESCE(v_other, '1000-01-02 00:00:00')
-            WHEN s.seconds IS NULL THEN '1000-01-02 00:00:00'
+            WHEN s.scope IS NULL THEN COALESCE(v_other, '0001-01-01 00:00:00')
+            WHEN s.seconds IS NULL THEN '0001-01-01 00:00:00'
             ELSE s.cutoff
         END
     WHERE m.root
@@ -832,13 +832,13 @@ BEGIN
             ELSE COALESCE(k.fault, 9)
         END,
         IF(m.root, m.cutoff, NULL),
-        COALESCE(m.ended, '1000-01-01 00:00:00')
+        COALESCE(m.ended, '0001-01-01 00:00:00')
     FROM work_doubt AS d
     STRAIGHT_JOIN work_member AS m ON m.id = d.id
     LEFT JOIN work_held AS h ON h.id = m.id
     LEFT JOIN (SELECT a.id, MIN(a.fault) AS fault FROM work_against AS a GROUP BY a.id) AS k ON k.id = m.id;
     INSERT INTO work_case (id, locked, fault, newest)
-    SELECT k.id, true, IF(h.id IS NULL, 5, 1), '1000-01-01 00:00:00'
+    SELECT k.id, true, IF(h.id IS NULL, 5, 1), '0001-01-01 00:00:00'
     FROM work_locked AS k
     LEFT JOIN work_held AS h ON h.id = k.id;
     SET v_round = 0, v_count = 1;
@@ -940,7 +940,7 @@ BEGIN
         IF(@windrow_hexed, HEX(r.id), r.id),
         CASE
             WHEN c.locked THEN 'LOCKED'
-            WHEN c.cutoff IS NULL OR c.verdict = 4 AND c.cutoff = '1000-01-02 00:00:00' THEN 'POLICY_DISABLED'
+            WHEN c.cutoff IS NULL OR c.verdict = 4 AND c.cutoff = '0001-01-01 00:00:00' THEN 'POLICY_DISABLED'
             ELSE ELT(
                 LEAST(c.verdict, 7),
                 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED', 'SHARED_MEMBER'
@@ -1000,7 +1000,7 @@ BEGIN
             IF(@windrow_hexed, HEX(c.id), c.id),
             CASE
                 WHEN c.locked THEN 'LOCKED'
-                WHEN LEAST(c.fault, c.verdict) = 4 AND c.cutoff = '1000-01-02 00:00:00' THEN 'POLICY_DISABLED'
+                WHEN LEAST(c.fault, c.verdict) = 4 AND c.cutoff = '0001-01-01 00:00:00' THEN 'POLICY_DISABLED'
                 ELSE COALESCE(ELT(
                     LEAST(c.fault, c.verdict),
                     'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED'

@@ -174,7 +174,7 @@ BEGIN
             -- The next roots, and behind which one they begin.
             CREATE TEMPORARY TABLE IF NOT EXISTS work_cursor (
                 only_row integer NOT NULL DEFAULT 1,
-                due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+                due datetime(6) NOT NULL DEFAULT '0001-01-01 00:00:00',
                 PRIMARY KEY (only_row)
             ) ENGINE = InnoDB AS
             SELECT k.id FROM work_type AS k LIMIT 0;

@@ -93,6 +93,26 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["spelled::SERVER::of_policies_that_are_one_the_stricter_counts"],
     },
     Defect {
+        name: "first-year-of-rows",
+        what: "what has a time before the year 1000 is never looked for",
+        postgres: &[],
+        mysql: &[edit(
+            "'1970-01-01 00:00:01', '0001-01-01 00:00:00')\n    INTO o_time",
+            "'1970-01-01 00:00:01', '1000-01-01 00:00:00')\n    INTO o_time",
+        )],
+        noticed_by: &["zero::SERVER::the_first_year_is_a_time"],
+    },
+    Defect {
+        name: "first-year-of-a-disabled-policy",
+        what: "a purge takes what ended in the first year, though its policy is disabled",
+        postgres: &[],
+        mysql: &[edit(
+            "WHEN s.seconds IS NULL THEN '0001-01-01 00:00:00'",
+            "WHEN s.seconds IS NULL THEN '1000-01-02 00:00:00'",
+        )],
+        noticed_by: &["zero::SERVER::the_first_year_is_kept_by_a_disabled_policy"],
+    },
+    Defect {
         name: "zero-end-of-a-family",
         what: "a family by removal time whose end is a zero date ended long ago",
         postgres: &[],

@@ -5,12 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::are_unsaid;
-use super::compared;
 use super::finding::{Finding, error, notice, warning};
 use super::kinds::small;
 use crate::catalog::{Catalog, CatalogTable, ForeignKey, Trigger};
 use crate::dialect::Dialect;
-use crate::graph::{ACTING, Action, Compared, Edge, Graph, KnownKey, Table, TableId};
+use crate::graph::{ACTING, Action, Edge, Graph, KnownKey, Table, TableId};
 use crate::{plan, render};
 
 /// Adds what acts on the tables whose rows are deleted and is not in the spec.
@@ -64,9 +63,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         }
     }
     unseen_triggers(graph, catalog, &going, found);
-    if catalog.dialect == Dialect::Postgres {
-        collations(graph, catalog, found);
-    } else if !catalog.sees_all {
+    if catalog.dialect != Dialect::Postgres && !catalog.sees_all {
         let message = "this account cannot see all tables of other databases and their foreign keys to these tables";
         found.push(
             notice("unseen-databases", &catalog.schema, message.to_owned())
@@ -599,28 +596,5 @@ fn triggers(
         let message =
             format!("the spec accepts the trigger `{name}` on {events}, which does not exist");
         found.push(warning("trigger", &table.name, message).help("remove it from `triggers`"));
-    }
-}
-
-/// Texts that compare otherwise on both ends of an edge would find children of other rows, or none.
-fn collations(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
-    for table in &graph.tables {
-        for edge in &table.edges {
-            let parent = &graph.table(edge.parent).name;
-            for (own, named) in edge.pairs() {
-                let column = |table: &str, name: &str| catalog.tables.get(table)?.column(name);
-                let ends = (column(&table.name, &own.name), column(parent, &named.name));
-                let (Some(left), Some(right)) = ends else {
-                    continue;
-                };
-                let both = Compared {
-                    table: &table.name,
-                    own: &own.name,
-                    parent,
-                    named: &named.name,
-                };
-                found.extend(compared::collations(&both, left, right));
-            }
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! What statements compare besides the edges of a spec: both columns must take the same values for equal. `strangers()` in the
+//! What statements compare: both columns must take the same values for equal. `strangers()` in the
 //! database asks the same before a run and in every batch.
 
 use super::columns::live_kind;
@@ -10,7 +10,12 @@ use crate::graph::{Compared, Graph, Kind};
 
 /// Adds what one of two columns takes for another value than the other does.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
-    for it in graph.compared() {
+    let mut all = graph.compared();
+    // Of edges, MySQL and MariaDB are asked more.
+    if catalog.dialect == Dialect::Postgres {
+        all.extend(graph.compared_by_edges());
+    }
+    for it in all {
         let live = |table: &str, column: &str| catalog.tables.get(table)?.column(column);
         let ends = (live(it.table, it.own), live(it.parent, it.named));
         let (Some(own), Some(named)) = ends else {
@@ -36,13 +41,15 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
 }
 
 /// What a column holds, where that is known: texts and exact numbers of any kind compare exactly among each other, and so do days
-/// and times without a zone, since a day is the midnight with which it begins. What has a zone is another time in each session.
+/// and times without a zone, since a day is the midnight with which it begins. What has a zone is another time in each session. On
+/// PostgreSQL the trailing blanks of a `char` count beside a text, and do not count for a foreign key.
 fn kind(catalog: &Catalog, column: &CatalogColumn) -> Option<String> {
     let postgres = catalog.dialect == Dialect::Postgres;
     let bare = column.kind.split(['(', ' ']).next().unwrap_or_default();
     let known = match live_kind(catalog.dialect, column) {
         Some(kind) if is_whole(kind) || kind == Kind::Numeric => "a number",
-        Some(Kind::Varchar | Kind::Char) => "a text",
+        Some(Kind::Varchar) => "a text",
+        Some(Kind::Char) if !postgres => "a text",
         // Elsewhere bytes and identifiers are texts, too.
         Some(Kind::Bytea | Kind::Uuid) if !postgres => "a text",
         Some(Kind::Timestamp) => "a day or a time",
@@ -55,11 +62,7 @@ fn kind(catalog: &Catalog, column: &CatalogColumn) -> Option<String> {
 }
 
 /// Texts that compare otherwise on both ends would find other rows, or none (PostgreSQL).
-pub(super) fn collations(
-    it: &Compared,
-    own: &CatalogColumn,
-    named: &CatalogColumn,
-) -> Option<Finding> {
+fn collations(it: &Compared, own: &CatalogColumn, named: &CatalogColumn) -> Option<Finding> {
     let (one, other) = (own.collation.as_ref()?, named.collation.as_ref()?);
     if one == other {
         return None;

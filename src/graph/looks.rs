@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::column::Column;
-use crate::graph::{Graph, Newest, Rule, Single, TableId};
+use crate::graph::{Edge, Graph, Newest, Rule, Single, Table, TableId};
 
 /// A column, and the one whose values it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,22 +20,29 @@ pub struct Compared<'a> {
 }
 
 impl Graph {
+    /// The columns of all edges, and those that they name.
+    pub fn compared_by_edges(&self) -> BTreeSet<Compared<'_>> {
+        let tables = self.tables.iter();
+        let all = tables.flat_map(|it| it.edges.iter().flat_map(|edge| self.ends(it, edge)));
+        all.collect()
+    }
+
+    /// The columns of an edge of a table, and those that they name.
+    fn ends<'a>(&'a self, table: &'a Table, edge: &'a Edge) -> impl Iterator<Item = Compared<'a>> {
+        edge.pairs().map(|(own, named)| Compared {
+            table: &table.name,
+            own: &own.name,
+            parent: &self.table(edge.parent).name,
+            named: &named.name,
+        })
+    }
+
     /// Columns that statements compare to find what keeps a row, what belongs to a root, or what must exist: a value that is not
     /// found, because the two compare otherwise, means that a row is deleted. These are the edges that restrict, links from the
     /// root table, references, what an edge says between a row and its parent, and what orphans need.
     pub fn compared(&self) -> BTreeSet<Compared<'_>> {
-        let keeps = self.tables.iter().flat_map(|table| {
-            let pairs = table.keeps().flat_map(move |edge| {
-                let parent = self.table(edge.parent).name.as_str();
-                edge.pairs().map(move |it| (parent, it))
-            });
-            pairs.map(|(parent, (own, named))| Compared {
-                table: &table.name,
-                own: &own.name,
-                parent,
-                named: &named.name,
-            })
-        });
+        let tables = self.tables.iter();
+        let keeps = tables.flat_map(|it| it.keeps().flat_map(|edge| self.ends(it, edge)));
         let through = self.tables.iter().flat_map(|table| {
             let through = table.edges.iter().filter_map(|edge| edge.through.as_ref());
             through.flat_map(|through| {

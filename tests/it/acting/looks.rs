@@ -20,6 +20,9 @@ tests! {
         days_and_times_are_looked_up_where_they_compare_exactly,
         a_view_is_no_table_to_look_into,
     ],
+    on_postgres: [
+        a_char_is_no_text,
+    ],
 }
 
 /// Each rule looks into a table that is none of the spec.
@@ -259,6 +262,53 @@ fn days_and_times_are_looked_up_where_they_compare_exactly(dialect: Dialect) {
             });
         let left = installation.texts("SELECT id FROM log ORDER BY id");
         assert_eq!(left, days.copied().collect::<Vec<_>>(), "{name}: {run}");
+    }
+}
+
+/// The key takes what no statement of the rule finds: it ignores the blanks at the end of the text.
+fn a_char_is_no_text() {
+    let spec = r#"
+name   = "padded"
+schema = "public"
+
+[tables]
+job  = { key = "id char" }
+line = { parents = ["job_id -> job.id"] }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+"#;
+    let schema = |own: &str| {
+        format!(
+            "CREATE TABLE job (id char(8) PRIMARY KEY, state text, ended timestamp);
+             CREATE INDEX ON job (ended);
+             CREATE TABLE line (job_id {own} REFERENCES job ON DELETE CASCADE, text text);
+             CREATE INDEX ON line (job_id);
+             INSERT INTO job VALUES ('R1', 'done', now() - interval '90 days');
+             INSERT INTO line VALUES ('R1', 'a'), ('R1      ', 'b')"
+        )
+    };
+    let dialect = Dialect::Postgres;
+    for own in ["text", "varchar(8)", "char(8)"] {
+        let mut installation = Installation::of(dialect, &schema(own), &graph_of(spec));
+        let found = findings_of(&installation, dialect, spec, "edge-type-differs");
+        if own == "char(8)" {
+            assert_eq!(found, 0);
+            installation.arm();
+            let run = installation.run(json!({})).expect("a run");
+            assert_eq!(run["rules"][0]["rows"], 3, "{run}");
+            continue;
+        }
+        assert_eq!(found, 1, "{own}");
+        let error = installation.attempt("CALL W.arm()").expect_err(own);
+        assert_told(
+            &error,
+            "table line compares job_id otherwise than job does id",
+        );
     }
 }
 

@@ -223,7 +223,8 @@ BEGIN
             t.oid AS type_id,
             CASE
                 WHEN t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc) THEN 'a number'
-                WHEN t.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc) THEN 'a text'
+                -- A char(n) is compared without its trailing blanks, by a key of the server, and with them where a text is beside it.
+                WHEN t.typoutput IN ('textout'::regproc, 'varcharout'::regproc) THEN 'a text'
                 WHEN t.typoutput IN ('date_out'::regproc, 'timestamp_out'::regproc) THEN 'a day or a time of one'
                 ELSE t.typoutput::oid::text
             END AS kind,

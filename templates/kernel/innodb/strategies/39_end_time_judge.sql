@@ -691,7 +691,8 @@ BEGIN
 END;
 
 -- end_time_least: what is too young for a purge: that has a cutoff of its own, where the rule may clean the scope at all. A scope that it
--- may not clean has the cutoff 0001-01-01, before which no time is. The scopes are forgotten again: the roots that a purge does not name have none.
+-- may not clean has the cutoff 0001-01-01, before which no time is. The scopes are forgotten again: the roots that a purge does not name
+-- have none.
 --# create procedure end_time_least
 CREATE PROCEDURE end_time_least(IN p_rule varchar(64), IN p_as_of datetime(6))
 SQL SECURITY DEFINER

@@ -25,6 +25,7 @@ tests! {
         no_routine_of_a_rule_has_the_name_of_one_of_another,
         two_routines_of_the_kernel_never_have_one_name,
         the_document_of_a_session_is_given_to_a_routine,
+        what_takes_all_errors_takes_failed_assertions,
     ],
     every_server: [
         the_bodies_of_the_kernel_are_the_same_in_two_installations,
@@ -92,7 +93,6 @@ fn created<'a>(text: &'a str, kinds: &'a [&str]) -> impl Iterator<Item = &'a str
     })
 }
 
-/// PostgreSQL would take them for two by their parameters, and an installation for one that is left over.
 /// A statement in a binary log has the variables of a session that the server has read for it: where no row made it read one, a
 /// replica has NULL there, or stops.
 fn the_document_of_a_session_is_given_to_a_routine() {
@@ -113,6 +113,24 @@ fn the_document_of_a_session_is_given_to_a_routine() {
     assert_eq!(given, 2);
 }
 
+/// OTHERS does not stand for a failed ASSERT, which a trigger of the application may have: it would end the CALL, with its run open.
+fn what_takes_all_errors_takes_failed_assertions() {
+    let mut seen = 0;
+    for folder in ["templates/kernel/postgres", "templates/postgres"] {
+        for path in crate::tidy::files(&root().join(folder)) {
+            let text = fs::read_to_string(&path).expect("a text");
+            for line in text.lines().filter(|line| line.contains("OTHERS")) {
+                let whole = line.contains("WHEN OTHERS OR assert_failure THEN")
+                    || line.contains("WHEN query_canceled OR OTHERS OR assert_failure THEN");
+                assert!(whole, "{}: {line}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 20, "only {seen} handlers");
+}
+
+/// PostgreSQL would take them for two by their parameters, and an installation for one that is left over.
 fn two_routines_of_the_kernel_never_have_one_name() {
     for dialect in [Dialect::Postgres, Dialect::Mysql] {
         let files = kernel(dialect);

@@ -10,6 +10,7 @@ use crate::support::history::{Client, History};
 tests! {
     on_postgres: [
         a_trigger_that_keeps_rows_keeps_their_families,
+        an_assertion_in_a_trigger_keeps_one_family,
         row_security_on_a_table_of_the_family_ends_the_run,
     ],
     every_server: [
@@ -211,6 +212,23 @@ fn a_trigger_that_raises_for_one_family(dialect: Dialect) -> Result<()> {
     );
     client.execute(&veto)?;
     check(&mut poisoned, key, "AU001", "audit wants", cure)?;
+    Ok(())
+}
+
+/// In PL/pgSQL, OTHERS does not stand for a failed ASSERT.
+fn an_assertion_in_a_trigger_keeps_one_family() -> Result<()> {
+    let mut poisoned = poisoned(Dialect::Postgres)?;
+    let key = poisoned.due[3];
+    poisoned.client.execute(&format!(
+        "CREATE FUNCTION before_veto() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             ASSERT OLD.workflow_instance_id <> {key}, 'audit wants this';
+             RETURN OLD;
+         END $$;
+         CREATE TRIGGER veto BEFORE DELETE ON t_ds_task_instance FOR EACH ROW EXECUTE FUNCTION before_veto()"
+    ))?;
+    let cure = "DROP FUNCTION before_veto() CASCADE";
+    check(&mut poisoned, key, "P0004", "audit wants", cure)?;
     Ok(())
 }
 

@@ -300,7 +300,7 @@ fn templates() -> Vec<PathBuf> {
 }
 
 /// Every file below a folder.
-fn files(below: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(below: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![below.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -778,7 +778,7 @@ BEGIN
             WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
                 v_rows := NULL;
                 v_skipped := array_fill('LOCKED'::text, ARRAY[cardinality(p_keys)]);
-            WHEN OTHERS THEN
+            WHEN OTHERS OR assert_failure THEN
                 GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
                 -- A foreign key that refuses may have got a row since what keeps rows was read.
                 CONTINUE WHEN v_sqlstate IN ('23503', '23001') AND v_try = 1;

@@ -163,7 +163,7 @@ DECLARE
 BEGIN
     PERFORM check_caller(p_caller, false);
     SELECT b.o_run, b.o_refused INTO o_run, o_refused FROM run_begin(p_options) AS b;
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN OTHERS OR assert_failure THEN
     IF (p_options ->> 'trigger' = 'SCHEDULED' AND NOT p_options @> '{"dry_run": true}') IS NOT TRUE OR pg_is_in_recovery() THEN
         RAISE;
     END IF;
@@ -176,7 +176,7 @@ EXCEPTION WHEN OTHERS THEN
     BEGIN
         PERFORM note_refusal(format('error %s: %s', SQLSTATE, v_message));
         UPDATE refusal AS f SET detail = v_detail WHERE f.server = identity_of(false) AND f.detail IS NULL;
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
         -- The error itself says more.
         NULL;
     END;
@@ -702,7 +702,7 @@ BEGIN
             EXCEPTION
                 WHEN query_canceled THEN
                     RAISE;
-                WHEN OTHERS THEN
+                WHEN OTHERS OR assert_failure THEN
                     -- A batch meets the same, and says so.
                     v_batches := NULL;
             END;

@@ -50,7 +50,7 @@ BEGIN
     EXCEPTION
         WHEN query_canceled THEN
             v_state := 'cancelled';
-        WHEN OTHERS THEN
+        WHEN OTHERS OR assert_failure THEN
             v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
     END;
     IF v_state IS NOT NULL THEN
@@ -83,7 +83,7 @@ BEGIN
             EXCEPTION
                 WHEN query_canceled THEN
                     v_state := 'cancelled';
-                WHEN OTHERS THEN
+                WHEN OTHERS OR assert_failure THEN
                     v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
             END;
             COMMIT;
@@ -115,7 +115,7 @@ BEGIN
             EXCEPTION
                 WHEN query_canceled THEN
                     v_state := 'cancelled';
-                WHEN OTHERS THEN
+                WHEN OTHERS OR assert_failure THEN
                     v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
                     v_left := pg_catalog.array_remove(v_left, v_rule);
             END;
@@ -131,7 +131,7 @@ BEGIN
             EXCEPTION
                 WHEN query_canceled THEN
                     v_state := 'cancelled';
-                WHEN OTHERS THEN
+                WHEN OTHERS OR assert_failure THEN
                     v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
             END;
             COMMIT;
@@ -149,10 +149,10 @@ BEGIN
             BEGIN
                 p_result := windrow.run_end(v_run,
                     pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
-            EXCEPTION WHEN query_canceled OR OTHERS THEN
+            EXCEPTION WHEN query_canceled OR OTHERS OR assert_failure THEN
                 p_result := windrow.close_run(v_run, v_state);
             END;
-        WHEN OTHERS THEN
+        WHEN OTHERS OR assert_failure THEN
             p_result := windrow.close_run(v_run, pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM));
     END;
     COMMIT;
@@ -170,7 +170,7 @@ BEGIN
         IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
             BEGIN
                 PERFORM windrow.count_backlog(v_last);
-            EXCEPTION WHEN query_canceled OR OTHERS THEN
+            EXCEPTION WHEN query_canceled OR OTHERS OR assert_failure THEN
                 -- The run is closed: its session must not keep the next one out.
                 PERFORM windrow.run_unlock();
                 RAISE;
@@ -227,7 +227,7 @@ BEGIN
         EXCEPTION
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
-            WHEN OTHERS THEN
+            WHEN OTHERS OR assert_failure THEN
                 GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
         END;
         COMMIT;
@@ -251,7 +251,7 @@ BEGIN
             WHEN query_canceled THEN
                 v_reason := 'CANCELLED';
                 v_why := pg_catalog.array_fill('CANCELLED'::pg_catalog.text, ARRAY[pg_catalog.cardinality(v_again)]);
-            WHEN OTHERS THEN
+            WHEN OTHERS OR assert_failure THEN
                 GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
         END;
         COMMIT;
@@ -276,10 +276,10 @@ BEGIN
             BEGIN
                 p_result := windrow.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason),
                     v_tied);
-            EXCEPTION WHEN query_canceled OR OTHERS THEN
+            EXCEPTION WHEN query_canceled OR OTHERS OR assert_failure THEN
                 p_result := windrow.close_run(v_run, 'cancelled');
             END;
-        WHEN OTHERS THEN
+        WHEN OTHERS OR assert_failure THEN
             GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
     END;
     IF v_code IS NOT NULL THEN

@@ -43,7 +43,7 @@ BEGIN
     -- A routine that was dropped or broken by hand is a finding, not the end of the report.
     BEGIN
         v_preview := preview() -> 'rules';
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
         v_error := SQLERRM;
     END;
     -- What the rules of some strategies know of rows that they never look at, and whether the archive fits its tables.

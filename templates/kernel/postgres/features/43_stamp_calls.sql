@@ -34,7 +34,7 @@ BEGIN
         EXCEPTION
             WHEN query_canceled THEN
                 v_state := 'cancelled';
-            WHEN OTHERS THEN
+            WHEN OTHERS OR assert_failure THEN
                 v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
         END;
         COMMIT;
@@ -49,10 +49,10 @@ BEGIN
             v_state := 'cancelled';
             BEGIN
                 p_result := windrow.stamp_end(v_run, v_state);
-            EXCEPTION WHEN query_canceled OR OTHERS THEN
+            EXCEPTION WHEN query_canceled OR OTHERS OR assert_failure THEN
                 p_result := windrow.close_run(v_run, v_state);
             END;
-        WHEN OTHERS THEN
+        WHEN OTHERS OR assert_failure THEN
             GET STACKED DIAGNOSTICS v_code = RETURNED_SQLSTATE, v_said = MESSAGE_TEXT, v_hint = PG_EXCEPTION_HINT;
             p_result := windrow.close_run(v_run, pg_catalog.format('error %s: %s', v_code, v_said));
     END;

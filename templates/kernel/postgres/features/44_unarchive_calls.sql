@@ -20,7 +20,7 @@ BEGIN
             SELECT s.io_run, s.io_place, s.io_after, s.o_rows
             INTO v_run, v_place, v_after, v_rows
             FROM windrow.archive_step(p_run, NULL, v_before, v_run, v_place, v_after) AS s;
-        EXCEPTION WHEN query_canceled OR OTHERS THEN
+        EXCEPTION WHEN query_canceled OR OTHERS OR assert_failure THEN
             -- The run is closed: its session must not keep the next one out.
             PERFORM windrow.run_unlock();
             RAISE;

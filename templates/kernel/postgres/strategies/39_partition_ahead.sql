@@ -580,7 +580,7 @@ BEGIN
             EXCEPTION
                 WHEN query_canceled THEN
                     RETURN 'cancelled';
-                WHEN OTHERS THEN
+                WHEN OTHERS OR assert_failure THEN
                     GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             END;
             IF v_sqlstate IS NOT NULL THEN

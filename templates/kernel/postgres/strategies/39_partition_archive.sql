@@ -200,7 +200,7 @@ BEGIN
         FOREACH v_text IN ARRAY v_part.undo LOOP
             EXECUTE v_text;
         END LOOP;
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
         GET STACKED DIAGNOSTICS v_state = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_detail = PG_EXCEPTION_DETAIL;
         RAISE EXCEPTION 'nothing is restored: partition % of table %: %', v_part.name, v_part.table_name, concat_ws('. ', v_message,
             nullif(v_detail, ''))

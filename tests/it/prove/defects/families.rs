@@ -8,6 +8,16 @@ const KEYED: &str = "oracle::SERVER::closed_worlds_with_foreign_keys_are_cleaned
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "failed-assertions-end-the-call",
+        what: "what a batch takes for an error is not a failed ASSERT of a trigger",
+        postgres: &[edit(
+            "RETURN 'cancelled';\n        WHEN OTHERS OR assert_failure THEN",
+            "RETURN 'cancelled';\n        WHEN OTHERS THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["poison::an_assertion_in_a_trigger_keeps_one_family"],
+    },
+    Defect {
         name: "below-unlocked",
         what: "rows between the root and what belongs to them are not locked before that is read",
         postgres: &[edit(

@@ -341,7 +341,7 @@ fn a_poisoned_instant_is_found_recorded_and_passed_over(unit: Unit, dialect: Dia
         format!(
             "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN
-                 IF OLD.root_proc_inst_id_ = '{key}' THEN RAISE EXCEPTION 'not this one'; END IF;
+                 IF OLD.root_proc_inst_id_ = '{key}' THEN RAISE EXCEPTION 'not this one' USING ERRCODE = '42501'; END IF;
                  RETURN OLD;
              END $$;
              CREATE TRIGGER refuse BEFORE DELETE ON act_hi_detail FOR EACH ROW EXECUTE FUNCTION public.refuse()"
@@ -349,7 +349,7 @@ fn a_poisoned_instant_is_found_recorded_and_passed_over(unit: Unit, dialect: Dia
         format!(
             "CREATE TRIGGER refuse BEFORE DELETE ON act_hi_detail FOR EACH ROW
              BEGIN
-                 IF OLD.root_proc_inst_id_ = '{key}' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'; END IF;
+                 IF OLD.root_proc_inst_id_ = '{key}' THEN SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = 'not this one'; END IF;
              END"
         ),
     ));

@@ -561,11 +561,11 @@ fn a_cancel_counts_whatever_the_rule_before_has_met(dialect: Dialect) -> Result<
         if meets_an_error {
             database.execute(match dialect {
                 Dialect::Postgres => {
-                    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING ERRCODE = '42501'; END $$;
+                    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING ERRCODE = '25006'; END $$;
                      CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW EXECUTE FUNCTION refuse()"
                 }
                 Dialect::Mysql | Dialect::Mariadb => {
-                    "CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW SIGNAL SQLSTATE '42000'"
+                    "CREATE TRIGGER refuse BEFORE DELETE ON job FOR EACH ROW SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1142"
                 }
             });
         }

@@ -17,6 +17,8 @@ tests! {
         one_poison_among_two_hundred_is_found_by_halving,
         a_foreign_key_from_outside_keeps_one_family,
         a_trigger_that_raises_for_one_family,
+        a_trigger_that_refuses_as_if_a_right_were_missing,
+        a_trigger_that_refuses_all_ends_the_run_soon,
     ],
 }
 
@@ -189,13 +191,21 @@ fn one_poison_among_two_hundred_is_found_by_halving(dialect: Dialect) -> Result<
 fn a_trigger_that_raises_for_one_family(dialect: Dialect) -> Result<()> {
     let mut poisoned = poisoned(dialect)?;
     let key = poisoned.due[3];
-    let client = &mut poisoned.client;
-    let (veto, cure) = client.either(
+    let condition = format!("OLD.workflow_instance_id = {key}");
+    let (veto, cure) = veto(&poisoned.client, &condition, "AU001");
+    poisoned.client.execute(&veto)?;
+    check(&mut poisoned, key, "AU001", "audit wants", cure)?;
+    Ok(())
+}
+
+/// A trigger on the tasks that raises an error with a state, where a condition holds; and what removes it.
+fn veto(client: &Client, condition: &str, state: &str) -> (String, &'static str) {
+    client.either(
         (
             format!(
                 "CREATE FUNCTION before_veto() RETURNS trigger LANGUAGE plpgsql AS $$
                  BEGIN
-                     IF OLD.workflow_instance_id = {key} THEN RAISE EXCEPTION 'audit wants %', OLD.id USING ERRCODE = 'AU001'; END IF;
+                     IF {condition} THEN RAISE EXCEPTION 'audit wants this' USING ERRCODE = '{state}'; END IF;
                      RETURN OLD;
                  END $$;
                  CREATE TRIGGER veto BEFORE DELETE ON t_ds_task_instance FOR EACH ROW EXECUTE FUNCTION before_veto()"
@@ -205,14 +215,56 @@ fn a_trigger_that_raises_for_one_family(dialect: Dialect) -> Result<()> {
         (
             format!(
                 "CREATE TRIGGER veto BEFORE DELETE ON t_ds_task_instance FOR EACH ROW
-                 IF OLD.workflow_instance_id = {key} THEN SIGNAL SQLSTATE 'AU001' SET MESSAGE_TEXT = 'audit wants this'; END IF"
+                 IF {condition} THEN SIGNAL SQLSTATE '{state}' SET MESSAGE_TEXT = 'audit wants this'; END IF"
             ),
             "DROP TRIGGER veto",
         ),
-    );
-    client.execute(&veto)?;
-    check(&mut poisoned, key, "AU001", "audit wants", cure)?;
+    )
+}
+
+/// States that stand for missing rights, resources or a cancel, where the server itself raises them.
+fn states(dialect: Dialect) -> [&'static str; 3] {
+    match dialect {
+        Dialect::Postgres => ["42501", "54001", "57014"],
+        Dialect::Mysql | Dialect::Mariadb => ["42000", "28000", "70100"],
+    }
+}
+
+fn a_trigger_that_refuses_as_if_a_right_were_missing(dialect: Dialect) -> Result<()> {
+    for state in states(dialect) {
+        let mut poisoned = poisoned(dialect)?;
+        let key = poisoned.due[3];
+        let condition = format!("OLD.workflow_instance_id = {key}");
+        let (veto, cure) = veto(&poisoned.client, &condition, state);
+        poisoned.client.execute(&veto)?;
+        check(&mut poisoned, key, state, "audit wants", cure)?;
+    }
     Ok(())
+}
+
+/// What concerns no family fails with each: some are tried, and the run ends with the error.
+fn a_trigger_that_refuses_all_ends_the_run_soon(dialect: Dialect) -> Result<()> {
+    let Poisoned { mut client, .. } = poisoned(dialect)?;
+    let state = states(dialect)[0];
+    let (veto, cure) = veto(&client, "true", state);
+    client.execute(&veto)?;
+    let (result, rule) = client.run_rule(&json!({}))?;
+    let reason = result["reason"].as_str().unwrap_or_default();
+    ensure!(
+        result["status"] == "failed" && reason.contains(state) && reason.contains("audit wants"),
+        "{result}"
+    );
+    let attempts =
+        rule["batches"].as_i64().unwrap_or_default() + rule["retries"].as_i64().unwrap_or_default();
+    ensure!(
+        rule["skipped"]["FAILED"] == 10 && attempts <= 50,
+        "{attempts} attempts: {rule}"
+    );
+    client.check_whole()?;
+    client.execute(cure)?;
+    ensure!(client.run(&json!({}))?["status"] == "done");
+    client.check_whole()?;
+    client.check_unlocked()
 }
 
 /// In PL/pgSQL, OTHERS does not stand for a failed ASSERT.

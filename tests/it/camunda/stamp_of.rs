@@ -541,7 +541,7 @@ fn a_stamp_of_others_is_refused_or_finished_like_any_other(dialect: Dialect) {
     camunda.execute(camunda.either(
         "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ASSERT OLD.id_ <> 'b31', 'not this one'; RETURN NEW; END $$;
          CREATE TRIGGER refuse BEFORE UPDATE ON act_hi_batch FOR EACH ROW EXECUTE FUNCTION public.refuse()",
-        "CREATE TRIGGER refuse BEFORE UPDATE ON act_hi_batch FOR EACH ROW BEGIN IF OLD.id_ = 'b31' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'; END IF; END",
+        "CREATE TRIGGER refuse BEFORE UPDATE ON act_hi_batch FOR EACH ROW BEGIN IF OLD.id_ = 'b31' THEN SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = 'not this one'; END IF; END",
     ));
     let failed = camunda.call("stamp", options.clone());
     assert_eq!(failed["status"], "failed", "{failed}");

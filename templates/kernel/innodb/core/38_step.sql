@@ -322,7 +322,8 @@ END;
 
 -- fault_of: whose fault the error of a batch is. A statement that was cancelled ends the run; so do rights, resources, a
 -- read-only server or schema, files of the server: they are no fault of a family. A group takes no transaction above its limit (3100),
--- but smaller ones; where the server has left it, the ledger cannot be written either.
+-- but smaller ones; where the server has left it, the ledger cannot be written either. What a trigger raises by itself (1644) is a
+-- refusal, whatever its state.
 --# create procedure fault_of
 CREATE PROCEDURE fault_of(
     IN  p_errno    integer,
@@ -339,7 +340,7 @@ BEGIN
     IF p_errno IN (1317, 1927, 1053) THEN
         SET o_state = 'cancelled';
     ELSEIF NOT o_busy AND (
-        LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+        p_errno <> 1644 AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
         OR p_errno < 1000
         OR p_errno IN (1016, 1021, 1023, 1024, 1026, 1030, 1036, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1598, 1637)
         OR p_errno IN (1665, 1812, 1814, 1836, 1874, 1878, 1969, 3024, 3989)
@@ -347,6 +348,30 @@ BEGIN
         OR p_found = 0
     ) THEN
         SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
+    END IF;
+END;
+
+-- refused_often: a trigger that refuses all with a state of rights or resources does not refuse a family.
+--# create procedure refused_often
+CREATE PROCEDURE refused_often(
+    IN  p_run      bigint,
+    IN  p_rule     varchar(64),
+    IN  p_errno    integer,
+    IN  p_sqlstate varchar(5),
+    IN  p_any      boolean,
+    OUT o_often    boolean
+)
+SQL SECURITY DEFINER
+COMMENT 'Whether one more refusal of this kind ends the run: after 10, or 100 where others went (p_any).'
+BEGIN
+    SET o_often = false;
+    IF p_errno = 1644 AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA') THEN
+        SELECT COUNT(*) >= IF(p_any, 100, 10) INTO o_often
+        FROM run_failure AS f
+        WHERE f.run_id = p_run
+          AND f.rule = p_rule
+          AND f.`sqlstate` = p_sqlstate
+          AND f.message NOT LIKE 'not tried again since run %';
     END IF;
 END;
 
@@ -368,6 +393,8 @@ COMMENT 'After a batch of p_found was rolled back. Answers a state, or NULL in a
 BEGIN
     DECLARE v_again   integer;
     DECLARE v_retries bigint;
+    DECLARE v_any     boolean;
+    DECLARE v_often   boolean;
     -- What is in the way of the ledger, such as a backup, ends no run.
     CALL wait_for_ledger();
     CALL fault_of(p_errno, p_sqlstate, p_message, p_found, o_busy, o_state);
@@ -375,7 +402,8 @@ BEGIN
         CALL begin_ledger();
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL setting_of(p_rule, 'retries', v_retries);
-        SELECT p.retries_in_row INTO v_again FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
+        SELECT p.retries_in_row, p.families > 0 INTO v_again, v_any FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
+        CALL refused_often(p_run, p_rule, p_errno, p_sqlstate, v_any, v_often);
         -- A foreign key that refuses may have got a row since what keeps rows was read: a batch that cannot be halved, and is not judged
         -- anew by that, is tried once more.
         IF o_busy AND v_again < v_retries OR p_errno IN (1217, 1451) AND p_found = 1 AND v_again = 0 THEN
@@ -387,7 +415,7 @@ BEGIN
               AND p.rule = p_rule;
             COMMIT;
             SET o_state = 'again';
-        ELSEIF p_found = 0 THEN
+        ELSEIF p_found = 0 OR p_found = 1 AND v_often THEN
             ROLLBACK;
             SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
         ELSEIF p_found > 1 THEN

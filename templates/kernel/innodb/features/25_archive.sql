@@ -249,7 +249,7 @@ BEGIN
     CALL archive_misfit(p_rule, v_misfit);
     IF v_misfit IS NOT NULL THEN
         SET v_text = CONCAT(LEFT(CONCAT('the archive does not fit: ', v_misfit), 104), '; run windrow install');
-        SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = v_text;
+        SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1136, MESSAGE_TEXT = v_text;
     END IF;
 END;
 

@@ -413,17 +413,18 @@ COMMENT ON FUNCTION families_left(run, run_rule) IS
 -- fail_step: what the error of a batch means: the run ends; the batch is retried; or it is halved. NULL: it cannot be
 -- halved, and what failed is recorded and skipped.
 --# create function fail_step
-CREATE OR REPLACE FUNCTION fail_step(p_run bigint, p_rule text, p_sqlstate text, p_message text, p_half bigint)
+CREATE OR REPLACE FUNCTION fail_step(p_run bigint, p_rule text, p_sqlstate text, p_message text, p_context text, p_half bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_busy    boolean := is_busy(p_sqlstate);
-    v_retries integer := (SELECT r.retries_in_row FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule);
+    v_retries integer;
+    v_any     boolean;
 BEGIN
-    -- Rights, resources, a read-only server, a changed catalog: not caused by a family. The run ends as failed.
-    IF NOT v_busy AND (left(p_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR p_sqlstate = 'WD001') THEN
+    SELECT r.retries_in_row, r.families > 0 INTO v_retries, v_any FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
+    IF is_fatal(p_run, p_rule, p_sqlstate, p_context, p_half IS NULL, v_any) THEN
         RETURN format('error %s: %s', p_sqlstate, p_message);
     END IF;
     -- A foreign key that refuses (foreign_key_violation, restrict_violation) may have got a row since what keeps rows was read: a batch
@@ -454,9 +455,71 @@ BEGIN
 END
 $windrow$;
 --# comment on function fail_step
-COMMENT ON FUNCTION fail_step(bigint, text, text, text, bigint) IS
+COMMENT ON FUNCTION fail_step(bigint, text, text, text, text, bigint) IS
     'What the run does after a batch that ended with an error: the state that run() gets, or NULL where the batch (p_half: NULL) cannot be '
     'halved any more.';
+
+-- is_fatal: whether the error of a batch ends the run. Rights, resources, a read-only server, a changed catalog are not caused by a
+-- family. But many applications refuse a deletion with the state of a missing right; and fewer rows need less memory.
+--# create function is_fatal
+CREATE OR REPLACE FUNCTION is_fatal(p_run bigint, p_rule text, p_sqlstate text, p_context text, p_alone boolean, p_any boolean)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF p_sqlstate IN ('WD001', '42P17') THEN
+        -- The catalog has changed, or the archive does not fit.
+        RETURN true;
+    ELSIF is_busy(p_sqlstate) OR left(p_sqlstate, 2) NOT IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') THEN
+        RETURN false;
+    ELSIF left(p_sqlstate, 2) NOT IN ('25', '53', '58') AND is_raised(p_context)
+        OR left(p_sqlstate, 2) = '54' OR p_sqlstate IN ('53200', '53400')
+    THEN
+        -- What concerns no family would fail with each.
+        RETURN p_alone AND (
+            SELECT count(*) >= CASE WHEN p_any THEN 100 ELSE 10 END
+            FROM run_failure AS f
+            WHERE f.run_id = p_run
+              AND f.rule = p_rule
+              AND f.sqlstate = p_sqlstate
+              AND f.message NOT LIKE 'not tried again since run %'
+        );
+    END IF;
+    RETURN true;
+END
+$windrow$;
+--# comment on function is_fatal
+COMMENT ON FUNCTION is_fatal(bigint, text, text, text, boolean, boolean) IS
+    'Whether the error of a batch ends the run, as no family is at fault. p_alone: the batch cannot be halved; p_any: the rule has deleted '
+    'some. What code of the application raised by itself ends it after 10 such families, or 100 where others went.';
+
+-- is_raised: whether code in PL/pgSQL raised an error by itself. In every language of the server, the line ends with the statement.
+--# create function is_raised
+CREATE OR REPLACE FUNCTION is_raised(p_context text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce(split_part(p_context, chr(10), 1) ~ '\mRAISE$', false);
+$windrow$;
+--# comment on function is_raised
+COMMENT ON FUNCTION is_raised(text) IS
+    'Whether an error comes from the statement RAISE, by its context.';
+
+-- is_cancel: a trigger may raise the state of a cancel, too. A cancel that comes as a trigger begins a RAISE is known by its message,
+-- where that is in English; elsewhere all are cancels.
+--# create function is_cancel
+CREATE OR REPLACE FUNCTION is_cancel(p_message text, p_context text)
+RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT NOT is_raised(p_context) OR p_message LIKE 'canceling %' OR current_setting('lc_messages') !~* '^(c|posix|en)($|[_.@-])';
+$windrow$;
+--# comment on function is_cancel
+COMMENT ON FUNCTION is_cancel(text, text) IS
+    'Whether an error with SQLSTATE 57014 is a cancel: no code of the application raised it.';
 
 -- is_busy: whether an error means that others were in the way.
 --# create function is_busy
@@ -731,6 +794,7 @@ DECLARE
     v_crosses  boolean;
     v_sqlstate text;
     v_message  text;
+    v_context  text;
     v_keys     text[];
 BEGIN
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
@@ -773,13 +837,14 @@ BEGIN
         EXCEPTION
             WHEN SQLSTATE 'WD002' THEN
                 NULL;
-            WHEN query_canceled THEN
-                RAISE;
             WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
                 v_rows := NULL;
                 v_skipped := array_fill('LOCKED'::text, ARRAY[cardinality(p_keys)]);
-            WHEN OTHERS OR assert_failure THEN
-                GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            WHEN query_canceled OR OTHERS OR assert_failure THEN
+                GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_context = PG_EXCEPTION_CONTEXT;
+                IF v_sqlstate = '57014' AND is_cancel(v_message, v_context) THEN
+                    RAISE;
+                END IF;
                 -- A foreign key that refuses may have got a row since what keeps rows was read.
                 CONTINUE WHEN v_sqlstate IN ('23503', '23001') AND v_try = 1;
                 PERFORM record_failure(p_run, p_rule, p_keys[1], v_sqlstate, v_message);

@@ -324,6 +324,7 @@ DECLARE
     v_state    text;
     v_sqlstate text;
     v_message  text;
+    v_context  text;
 BEGIN
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     SELECT * INTO STRICT v_progress FROM run_stamp AS r WHERE r.run_id = p_run FOR UPDATE;
@@ -372,15 +373,14 @@ BEGIN
                 updated_at = clock_timestamp()
             WHERE r.run_id = p_run;
             RETURN 'again';
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN OTHERS OR assert_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        WHEN query_canceled OR OTHERS OR assert_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_context = PG_EXCEPTION_CONTEXT;
+            IF v_sqlstate = '57014' AND is_cancel(v_message, v_context) THEN
+                RETURN 'cancelled';
+            END IF;
     END;
     IF v_sqlstate IS NOT NULL THEN
-        -- Rights, resources, a read-only server, a changed catalog: not caused by a family. The run ends as failed.
-        IF NOT is_busy(v_sqlstate) AND (left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX')
-            OR v_sqlstate = 'WD001') THEN
+        IF is_fatal(p_run, v_stamp.rule, v_sqlstate, v_context, cardinality(v_keys) <= 1, v_progress.families > 0) THEN
             RETURN format('error %s: %s', v_sqlstate, v_message);
         END IF;
         IF is_busy(v_sqlstate) AND v_progress.retries_in_row < setting_of(v_stamp.rule, 'retries') THEN

@@ -27,6 +27,7 @@ DECLARE
     v_rows     bigint[];
     v_sqlstate text;
     v_message  text;
+    v_context  text;
 BEGIN
     v_state := begin_step(p_run, p_rule);
     IF v_state IS NOT NULL THEN
@@ -94,13 +95,14 @@ BEGIN
     EXCEPTION
         WHEN SQLSTATE 'WD002' THEN
             NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN OTHERS OR assert_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        WHEN query_canceled OR OTHERS OR assert_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_context = PG_EXCEPTION_CONTEXT;
+            IF v_sqlstate = '57014' AND is_cancel(v_message, v_context) THEN
+                RETURN 'cancelled';
+            END IF;
     END;
     IF v_sqlstate IS NOT NULL THEN
-        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, CASE WHEN v_count > 1 THEN v_count / 2 END);
+        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, v_context, CASE WHEN v_count > 1 THEN v_count / 2 END);
         IF v_state IS NOT NULL THEN
             RETURN v_state;
         END IF;

@@ -603,6 +603,7 @@ DECLARE
     v_batch    record;
     v_sqlstate text;
     v_message  text;
+    v_context  text;
 BEGIN
     v_state := begin_step(p_run, p_rule);
     IF v_state IS NOT NULL THEN
@@ -663,14 +664,15 @@ BEGIN
     EXCEPTION
         WHEN SQLSTATE 'WD002' THEN
             NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN OTHERS OR assert_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        WHEN query_canceled OR OTHERS OR assert_failure THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_context = PG_EXCEPTION_CONTEXT;
+            IF v_sqlstate = '57014' AND is_cancel(v_message, v_context) THEN
+                RETURN 'cancelled';
+            END IF;
     END;
     IF v_sqlstate IS NOT NULL THEN
         -- The locks of this batch are given back already: whoever waited for them goes on.
-        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, NULL);
+        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, v_context, NULL);
         IF v_state IS NOT NULL THEN
             RETURN v_state;
         END IF;

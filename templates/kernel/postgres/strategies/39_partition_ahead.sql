@@ -585,7 +585,7 @@ BEGIN
             END;
             IF v_sqlstate IS NOT NULL THEN
                 IF is_busy(v_sqlstate) THEN
-                    v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, NULL);
+                    v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, NULL, NULL);
                     IF v_state IS NOT NULL THEN
                         RETURN v_state;
                     END IF;

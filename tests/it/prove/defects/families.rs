@@ -8,11 +8,31 @@ const KEYED: &str = "oracle::SERVER::closed_worlds_with_foreign_keys_are_cleaned
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "refusals-end-the-run",
+        what: "a trigger that refuses one family with the state of a missing right ends the run",
+        postgres: &[edit("AND is_raised(p_context)\n", "AND false\n")],
+        mysql: &[edit(
+            "p_errno <> 1644 AND LEFT(p_sqlstate, 2)",
+            "LEFT(p_sqlstate, 2)",
+        )],
+        noticed_by: &["poison::SERVER::a_trigger_that_refuses_as_if_a_right_were_missing"],
+    },
+    Defect {
+        name: "refusals-without-end",
+        what: "a trigger that refuses all with the state of a missing right fails each family",
+        postgres: &[edit("RETURN p_alone AND (", "RETURN false AND (")],
+        mysql: &[edit(
+            "p_found = 0 OR p_found = 1 AND v_often",
+            "p_found = 0",
+        )],
+        noticed_by: &["poison::SERVER::a_trigger_that_refuses_all_ends_the_run_soon"],
+    },
+    Defect {
         name: "failed-assertions-end-the-call",
         what: "what a batch takes for an error is not a failed ASSERT of a trigger",
         postgres: &[edit(
-            "RETURN 'cancelled';\n        WHEN OTHERS OR assert_failure THEN",
-            "RETURN 'cancelled';\n        WHEN OTHERS THEN",
+            "        WHEN query_canceled OR OTHERS OR assert_failure THEN\n            GET",
+            "        WHEN query_canceled OR OTHERS THEN\n            GET",
         )],
         mysql: &[],
         noticed_by: &["poison::an_assertion_in_a_trigger_keeps_one_family"],

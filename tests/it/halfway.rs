@@ -19,6 +19,7 @@ tests! {
     every_server: [
         verify_tells_of_an_installation_that_broke_off,
         a_run_ends_where_an_installation_begins,
+        a_purge_ends_where_an_installation_begins,
         nothing_is_forgotten_before_an_installation_is_finished,
     ],
     mysql_or_mariadb: [
@@ -172,6 +173,34 @@ fn a_run_ends_where_an_installation_begins(dialect: Dialect) {
     }
     assert_eq!(database.number("SELECT COUNT(*) FROM run"), 1);
     assert_eq!(database.number("SELECT COUNT(*) FROM note"), 1);
+}
+
+/// The installation begins with the first key: what it forgets then is forgotten in the same transaction.
+fn a_purge_ends_where_an_installation_begins(dialect: Dialect) {
+    let mut database = database(dialect);
+    let begins = "DELETE FROM W.known_routine WHERE file = '48_verify.sql'";
+    database.execute(&match dialect {
+        Dialect::Postgres => format!(
+            "CREATE FUNCTION begins() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN {begins}; RETURN NULL; END $$;
+             CREATE TRIGGER begins AFTER DELETE ON step FOR EACH ROW EXECUTE FUNCTION begins()"
+        ),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("CREATE TRIGGER begins AFTER DELETE ON step FOR EACH ROW {begins}")
+        }
+    });
+    let purge = database.call("purge", json!({"key": [1, 2]}));
+    let said = match &purge {
+        Ok(purge) => purge.to_string(),
+        Err(error) => format!("{error:#}"),
+    };
+    assert!(said.contains(BEHIND), "{said}");
+    assert_eq!(database.texts("SELECT id FROM run"), ["2"], "{said}");
+    assert_eq!(database.texts("SELECT id FROM step"), ["20"], "{said}");
+    assert_eq!(
+        database.texts("SELECT status FROM W.run"),
+        ["failed"],
+        "{said}"
+    );
 }
 
 /// The run ends because an installation has begun: how long the ledger and the archive are kept is not said before the settings

@@ -557,7 +557,27 @@ fn a_stamp_of_others_is_refused_or_finished_like_any_other(dialect: Dialect) {
         "DROP FUNCTION public.refuse() CASCADE",
         "DROP TRIGGER refuse",
     ));
-    let rest = camunda.call("stamp", options);
+    let rest = camunda.call("stamp", options.clone());
     assert_eq!(rest["rules"][0]["families"], 1, "{rest}");
     assert_eq!(camunda.number(due), 30);
+
+    // An installation begins with the first batch: its statements, and those of before, are not meant for each other.
+    camunda.call(
+        "stamp",
+        json!({"of": "batches", "clear": true, "all": true}),
+    );
+    let begins = camunda.named("DELETE FROM W.known_routine WHERE file = '48_verify.sql'");
+    camunda.execute(&camunda.either(
+        format!(
+            "CREATE FUNCTION public.begins() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN {begins}; RETURN NULL; END $$;
+             CREATE TRIGGER begins AFTER UPDATE ON act_hi_batch FOR EACH ROW EXECUTE FUNCTION public.begins()"
+        ),
+        format!("CREATE TRIGGER begins AFTER UPDATE ON act_hi_batch FOR EACH ROW {begins}"),
+    ));
+    let ended = camunda.call("stamp", options);
+    assert!(
+        ended["reason"].to_string().contains("not finished"),
+        "{ended}"
+    );
+    assert_eq!(camunda.number(due), 4, "{ended}");
 }

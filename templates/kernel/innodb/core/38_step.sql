@@ -520,6 +520,10 @@ BEGIN
     IF NOT v_own THEN
         CALL not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL purge() opens one');
     END IF;
+    CALL unfinished(v_message);
+    IF v_message IS NOT NULL THEN
+        CALL not_ready(v_message, 'let it finish, or run windrow install again');
+    END IF;
     IF v_paused THEN
         SET o_reason = 'PAUSED';
     ELSE

@@ -806,6 +806,9 @@ BEGIN
     IF (SELECT c.paused FROM control AS c) OR rule_paused(p_rule) IS NOT NULL THEN
         RETURN array_fill('PAUSED'::text, ARRAY[cardinality(p_keys)]);
     END IF;
+    IF unfinished() IS NOT NULL THEN
+        RAISE EXCEPTION '%', unfinished() USING ERRCODE = '55000', HINT = 'Let it finish, or run windrow install again.';
+    END IF;
     PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
     PERFORM set_config('exit_on_error', 'off', true);
     FOR v_try IN 1..2 LOOP

@@ -335,6 +335,9 @@ BEGIN
     IF (SELECT c.paused FROM control AS c) THEN
         RETURN 'paused';
     END IF;
+    IF unfinished() IS NOT NULL THEN
+        RETURN unfinished();
+    END IF;
     IF clock_timestamp() >= run_ends(v_run.deadline) THEN
         RETURN 'time budget spent';
     END IF;

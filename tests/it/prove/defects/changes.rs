@@ -17,6 +17,19 @@ const KIND_OF_TEXT: &str =
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "purges-go-on-meanwhile",
+        what: "a purge goes on where an installation has begun",
+        postgres: &[edit(
+            "IF unfinished() IS NOT NULL THEN\n        RAISE",
+            "IF false THEN\n        RAISE",
+        )],
+        mysql: &[edit(
+            "IF v_message IS NOT NULL THEN\n        CALL not_ready(v_message, 'let it finish",
+            "IF 1 = 0 THEN\n        CALL not_ready(v_message, 'let it finish",
+        )],
+        noticed_by: &["halfway::SERVER::a_purge_ends_where_an_installation_begins"],
+    },
+    Defect {
         name: "kinds-unseen",
         what: "a column by which a rule decides may hold something else from now on",
         postgres: &[edit(

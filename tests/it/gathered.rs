@@ -175,7 +175,7 @@ fn refuse(database: &mut Installation, rows: &str, says: &str) {
 /// Of a day that has many rows, and of one that a batch takes whole.
 fn what_is_refused_keeps_nothing_else_of_its_day(dialect: Dialect) {
     let words: &[&str] = match dialect {
-        Dialect::Postgres => &["RAISE 'no'", "RETURN NULL"],
+        Dialect::Postgres => &["RAISE 'no' USING ERRCODE = '42501'", "RETURN NULL"],
         Dialect::Mysql | Dialect::Mariadb => &[""],
     };
     for (workers, says) in [1, 2]

@@ -418,7 +418,7 @@ fn what_is_behind_many_refused_rows_goes_in_a_later_run(dialect: Dialect) {
 /// As a run notes it that had no time for what is behind its place. A purge, a dry run and what was only locked say nothing of an error.
 fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
     let mut database = day(dialect, 5, 1);
-    database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 2 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF");
+    database.execute("CREATE TRIGGER refuse BEFORE DELETE ON log FOR EACH ROW IF OLD.id <= 2 THEN SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = 'no'; END IF");
     let first = database.run(json!({})).expect("a run");
     assert_eq!(first["status"], "failed", "{first}");
     let again = |database: &mut Installation, told: Value| {
@@ -438,7 +438,7 @@ fn a_run_that_only_passes_over_refused_rows_failed(dialect: Dialect) {
         let run = again(&mut database, json!({"FAILED": 2}));
         assert_eq!(
             run["rules"][0]["failures"],
-            json!([{"key": "1", "sqlstate": "45000", "message": told}]),
+            json!([{"key": "1", "sqlstate": "42000", "message": told}]),
             "{run}"
         );
         assert_eq!(run["status"], "failed", "{run}");

@@ -100,7 +100,7 @@ fn refuse(installation: &mut Installation, row: i32) {
         format!(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN
-                 IF OLD.id = {row} THEN RAISE EXCEPTION 'not this one'; END IF;
+                 IF OLD.id = {row} THEN RAISE EXCEPTION 'not this one' USING ERRCODE = '42501'; END IF;
                  RETURN OLD;
              END $$;
              CREATE TRIGGER refuse BEFORE DELETE ON task_state_store FOR EACH ROW EXECUTE FUNCTION refuse()"
@@ -108,7 +108,7 @@ fn refuse(installation: &mut Installation, row: i32) {
         format!(
             "CREATE TRIGGER refuse BEFORE DELETE ON task_state_store FOR EACH ROW
              BEGIN
-                 IF OLD.id = {row} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'; END IF;
+                 IF OLD.id = {row} THEN SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = 'not this one'; END IF;
              END"
         ),
     );

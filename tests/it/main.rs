@@ -67,6 +67,7 @@ mod named;
 mod namesakes;
 mod newest;
 mod nodes;
+mod nulls;
 mod oddities;
 mod one_day;
 mod oracle;
@@ -193,6 +194,7 @@ harness::tests! {
         namesakes::tests,
         newest::tests,
         nodes::tests,
+        nulls::tests,
         oddities::tests,
         one_day::tests,
         oracle::tests,

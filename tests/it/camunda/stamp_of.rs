@@ -492,7 +492,7 @@ fn a_stamp_of_others_is_refused_or_finished_like_any_other(dialect: Dialect) {
         ),
         (
             json!({"clear": true, "all": true, "of": null}),
-            "rule history has no such removal times to set: NULL",
+            "null is no value of the option of",
         ),
         (
             json!({"clear": true, "key": [""], "of": "batches"}),

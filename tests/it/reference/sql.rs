@@ -64,8 +64,8 @@ const HEAD: &str = "\
 Made of the comments that the catalog shows (`\\df+` and `\\d+` of psql, `information_schema.routines`), in the words of the installation.
 
 All of it is in the schema `windrow_<spec>`; on MySQL and MariaDB that is a database. Examples without a schema want it in front, or \
-in the search path (`USE windrow_<spec>`). An option document is JSON: an object with only what is given, and an option that there is \
-not is refused. On MySQL and MariaDB every routine is a procedure, and what it answers is a row with one JSON text. \
+in the search path (`USE windrow_<spec>`). An option document is JSON: an object with only what is given; null, and an option that there is \
+not, are refused. On MySQL and MariaDB every routine is a procedure, and what it answers is a row with one JSON text. \
 [The JSON Schema](../../specs/answers.schema.json) describes the documents that are named below.
 
 Two roles may call them: `windrow_<spec>_auditor` what only reads, and `windrow_<spec>_operator` all of it. Neither needs a right on \

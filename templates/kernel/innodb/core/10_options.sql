@@ -137,14 +137,16 @@ BEGIN
     );
 END;
 
--- check_options: an unknown option is an error.
+-- check_options: an unknown option is an error, and so is a null: whoever had nothing to say has not said "all", nor "do it". Only a
+-- setting and the windows are given back to the spec by one.
 --# create procedure check_options
 CREATE PROCEDURE check_options(IN p_options longtext, IN p_known longtext)
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what is no JSON object, and for an option that is not in the JSON array of known ones.'
+COMMENT 'Raises 22023 for what is no JSON object, for an option that is not in the JSON array of known ones, and for a null.'
 BEGIN
     DECLARE v_keys longtext;
     DECLARE v_name longtext;
+    DECLARE v_value longtext;
     DECLARE v_place int DEFAULT 0;
     IF NOT COALESCE(JSON_VALID(p_options), false) THEN
         CALL refuse('the options are not a JSON object', 'pass ''{}'' for the defaults');
@@ -161,6 +163,11 @@ BEGIN
                 IF(JSON_LENGTH(p_known) = 0, 'there are none',
                     CONCAT('the options are: ', REPLACE(TRIM(BOTH ']' FROM TRIM(BOTH '[' FROM p_known)), '"', '')))
             );
+        END IF;
+        SET v_value = JSON_EXTRACT(p_options, CONCAT('$.', v_name));
+        SET v_name = JSON_UNQUOTE(v_name);
+        IF JSON_CONTAINS(v_value, 'null') AND NOT (v_name IN ('value', 'windows') AND JSON_TYPE(v_value) = 'NULL') THEN
+            CALL refuse(CONCAT('null is no value of the option ', v_name), 'leave the option out, or give it a value');
         END IF;
         SET v_place = v_place + 1;
     END WHILE;

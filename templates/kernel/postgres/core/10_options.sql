@@ -114,7 +114,8 @@ $windrow$;
 COMMENT ON FUNCTION calendar_before(timestamptz, bigint, text) IS
     'The instant p_seconds before p_as_of, with the days of the calendar in p_zone. Example: SELECT calendar_before(now(), 30 * '
     '86400, ''Europe/Berlin'');';
--- check_options: an unknown option is an error.
+-- check_options: an unknown option is an error, and so is a null: whoever had nothing to say has not said "all", nor "do it". Only a
+-- setting and the windows are given back to the spec by one.
 --# create function check_options
 CREATE OR REPLACE FUNCTION check_options(p_options jsonb, p_known text[])
 RETURNS void
@@ -133,12 +134,17 @@ BEGIN
             RAISE EXCEPTION 'unknown option: %', quote_literal(v_name)
                 USING ERRCODE = '22023', HINT = format('The options are: %s.', array_to_string(p_known, ', '));
         END IF;
+        IF jsonb_path_exists(p_options -> v_name, '$[*] ? (@ == null)')
+            AND NOT (v_name IN ('value', 'windows') AND p_options -> v_name = 'null') THEN
+            RAISE EXCEPTION 'null is no value of the option %', v_name
+                USING ERRCODE = '22023', HINT = 'Leave the option out, or give it a value.';
+        END IF;
     END LOOP;
 END
 $windrow$;
 --# comment on function check_options
 COMMENT ON FUNCTION check_options(jsonb, text[]) IS
-    'Raises 22023 for an option that is not in the list of known ones.';
+    'Raises 22023 for an option that is not in the list of known ones, and for a null.';
 
 -- check_rule: the rule that an option document names, or the only one.
 --# create function check_rule

@@ -854,10 +854,12 @@ DECLARE
     v_key     text;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'key', 'dry_run', 'force']);
-    IF p_options ? 'force' AND jsonb_typeof(p_options -> 'force') <> 'boolean' THEN
-        RAISE EXCEPTION 'force is not true or false: %', p_options -> 'force'
-            USING ERRCODE = '22023', HINT = 'Write {"force": true}.';
-    END IF;
+    FOREACH v_key IN ARRAY ARRAY['dry_run', 'force'] LOOP
+        IF jsonb_typeof(p_options -> v_key) <> 'boolean' THEN
+            RAISE EXCEPTION '% is not true or false: %', v_key, p_options -> v_key
+                USING ERRCODE = '22023', HINT = format('Write {"%s": true}.', v_key);
+        END IF;
+    END LOOP;
     v_rule := check_rule(p_options);
     IF (SELECT r.strategy = 'partition' FROM rule AS r WHERE r.rule = v_rule) THEN
         RAISE EXCEPTION 'rule % drops whole partitions, and no single rows', v_rule

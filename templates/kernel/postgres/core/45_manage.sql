@@ -142,7 +142,7 @@ DECLARE
     v_orphan  record;
 BEGIN
     PERFORM check_options(p_options, ARRAY['until', 'cluster', 'this_server']);
-    IF jsonb_typeof(p_options -> 'this_server') NOT IN ('boolean', 'null') THEN
+    IF jsonb_typeof(p_options -> 'this_server') <> 'boolean' THEN
         RAISE EXCEPTION 'this_server is not true or false: %', p_options -> 'this_server'
             USING ERRCODE = '22023', HINT = 'Write {"this_server": true}.';
     END IF;
@@ -233,8 +233,7 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
     END IF;
-    IF jsonb_typeof(p_options -> 'enabled') NOT IN ('boolean', 'null')
-        OR jsonb_typeof(p_options -> 'artifacts') NOT IN ('boolean', 'null') THEN
+    IF jsonb_typeof(p_options -> 'enabled') <> 'boolean' OR jsonb_typeof(p_options -> 'artifacts') <> 'boolean' THEN
         RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
             USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
     END IF;
@@ -358,7 +357,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until '
                 'out.';
     END IF;
-    IF jsonb_typeof(p_options -> 'even_if_absent') NOT IN ('boolean', 'null') THEN
+    IF jsonb_typeof(p_options -> 'even_if_absent') <> 'boolean' THEN
         RAISE EXCEPTION 'even_if_absent is not true or false: %', p_options -> 'even_if_absent'
             USING ERRCODE = '22023', HINT = 'Write {"even_if_absent": true}.';
     END IF;

@@ -66,13 +66,15 @@ impl<S> Host<S> {
         assert_eq!(armed["cluster"], cluster, "{armed}");
         assert_eq!(self.armed_on()?, identity);
 
-        // A value that says nothing narrows nothing; one that is no truth is refused.
-        self.arm(&json!({"this_server": false, "cluster": null}))?;
+        // A value that says nothing narrows nothing; one that is no truth is refused, and so is none.
+        self.arm(&json!({"this_server": false}))?;
         assert_eq!(self.armed_on()?, identity);
         let error = self
             .arm(&json!({"this_server": "yes"}))
             .expect_err("no truth");
         ensure!(format!("{error:#}").contains("true"), "{error:#}");
+        let error = self.arm(&json!({"cluster": null})).expect_err("none");
+        ensure!(format!("{error:#}").contains("null"), "{error:#}");
         let error = self
             .arm(&json!({"this_server": true, "cluster": cluster}))
             .expect_err("both");

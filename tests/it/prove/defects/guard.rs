@@ -7,6 +7,32 @@ const CATALOGS: &str = "catalogs::SERVER::what_acts_is_named_and_what_does_not_i
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "null-for-all",
+        what: "an option that is null counts as left out",
+        postgres: &[edit(
+            "IF jsonb_path_exists(p_options -> v_name, '$[*] ? (@ == null)')",
+            "IF false",
+        )],
+        mysql: &[edit(
+            "IF JSON_CONTAINS(v_value, 'null') AND",
+            "IF false AND",
+        )],
+        noticed_by: &["nulls::SERVER::null_is_no_value_of_any_option_of_any_routine"],
+    },
+    Defect {
+        name: "dry-by-a-word",
+        what: "a purge takes a text for true or false",
+        postgres: &[edit(
+            "FOREACH v_key IN ARRAY ARRAY['dry_run', 'force'] LOOP",
+            "FOREACH v_key IN ARRAY ARRAY['force'] LOOP",
+        )],
+        mysql: &[edit(
+            "'$.dry_run')) <> 'BOOLEAN' THEN\n        CALL refuse(CONCAT('dry_run is not true or false: ', JSON_EXTRACT(p_options, '$.dry_run')), 'write {\"dry_run\": true}');\n    END IF;\n    IF JSON_CONTAINS_PATH(p_options, 'one', '$.force')",
+            "'$.dry_run')) = 'NULL' THEN\n        CALL refuse(CONCAT('dry_run is not true or false: ', JSON_EXTRACT(p_options, '$.dry_run')), 'write {\"dry_run\": true}');\n    END IF;\n    IF JSON_CONTAINS_PATH(p_options, 'one', '$.force')",
+        )],
+        noticed_by: &["nulls::SERVER::null_is_no_value_of_any_option_of_any_routine"],
+    },
+    Defect {
         name: "catalog-unseen-in-a-run",
         what: "a batch does not look whether the catalog is what the run began with",
         postgres: &[edit("IF v_now = v_then THEN", "IF true THEN")],

@@ -113,6 +113,7 @@ mod tutorial;
 mod types;
 mod unarchive;
 mod undated;
+mod unnamed;
 mod unsigned;
 mod upgrade;
 mod versions;
@@ -242,6 +243,7 @@ harness::tests! {
         types::tests,
         unarchive::tests,
         undated::tests,
+        unnamed::tests,
         unsigned::tests,
     upgrade::tests,
         versions::tests,

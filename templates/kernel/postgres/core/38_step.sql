@@ -12,7 +12,8 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     PERFORM FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule FOR UPDATE;
-    IF NOT FOUND THEN
+    -- A purge takes what it names, and no more.
+    IF NOT FOUND OR v_run.trigger = 'PURGE' THEN
         RAISE EXCEPTION 'run % does not take rule %', p_run, p_rule USING ERRCODE = '55000';
     END IF;
     IF NOT is_own(p_run) THEN
@@ -801,6 +802,16 @@ BEGIN
     IF v_run.trigger <> 'PURGE' OR NOT is_own(p_run) THEN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = format('CALL %I.purge() opens one.', current_schema());
+    END IF;
+    -- What goes is what the ledger says: of no other rule, and no other key. Texts are found at once, numbers as they are written.
+    IF NOT EXISTS (SELECT FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule)
+        OR array_position(p_keys, NULL) IS NOT NULL
+        OR (
+            v_run.options -> 'key' ?& p_keys
+            OR p_keys <@ ARRAY(SELECT k.key FROM jsonb_array_elements_text(v_run.options -> 'key') AS k(key))
+        ) IS NOT TRUE
+    THEN
+        RAISE EXCEPTION 'purge % does not name these keys of rule %', p_run, p_rule USING ERRCODE = '55000';
     END IF;
     v_force := is_forced(v_run);
     IF (SELECT c.paused FROM control AS c) OR rule_paused(p_rule) IS NOT NULL THEN

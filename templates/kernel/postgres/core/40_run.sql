@@ -671,6 +671,9 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
+    IF NOT is_own(p_run) THEN
+        RETURN 'the run was ended from outside';
+    END IF;
     -- What a scope, a retention or an instant of its own means is left to batches, and what other runs left, what a dry run would
     -- delete, and what is shared out.
     IF (SELECT s.workers > 1 FROM spec AS s) THEN

@@ -350,6 +350,12 @@ BEGIN
         io_after := 0;
         RETURN;
     END IF;
+    -- Whoever calls this with a place of their own asks for no more than a prune, or archive_drop(), comes to.
+    IF p_by_run <> 0 AND archive_last(io_run) >= p_before
+        OR EXISTS (SELECT FROM run AS r WHERE r.run_id = io_run AND r.status = 'running')
+    THEN
+        RAISE EXCEPTION 'run % is not one whose archived rows may go', io_run USING ERRCODE = '55000';
+    END IF;
     IF io_place = 1 THEN
         SELECT p.place, p.table_name, p.partition_rows
         INTO v_known

@@ -8,6 +8,56 @@ const SQL: &str = "claims::superusers::a_superuser_lends_nothing_to_what_sql_of_
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "purged-without-a-name",
+        what: "an operator purges what the ledger of the purge does not name",
+        postgres: &[edit(
+            "v_run.options -> 'key' ?& p_keys\n            OR",
+            "true\n            OR",
+        )],
+        mysql: &[],
+        noticed_by: &["unnamed::a_purge_by_parts_takes_what_it_was_told"],
+    },
+    Defect {
+        name: "purged-by-another-rule",
+        what: "an operator purges by a rule of which the ledger of the purge has nothing",
+        postgres: &[edit(
+            "IF NOT EXISTS (SELECT FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule)\n        OR array",
+            "IF array",
+        )],
+        mysql: &[],
+        noticed_by: &["unnamed::a_purge_by_parts_takes_what_it_was_told"],
+    },
+    Defect {
+        name: "step-of-a-purge",
+        what: "an operator makes batches of a rule in the name of a purge",
+        postgres: &[edit(
+            "IF NOT FOUND OR v_run.trigger = 'PURGE' THEN",
+            "IF NOT FOUND THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["unnamed::a_purge_by_parts_takes_what_it_was_told"],
+    },
+    Defect {
+        name: "begins-for-others",
+        what: "an operator notes in a run of somebody else that a rule has begun",
+        postgres: &[edit(
+            "IF NOT is_own(p_run) THEN\n        RETURN 'the run was ended from outside';\n    END IF;\n    -- What a scope",
+            "-- What a scope",
+        )],
+        mysql: &[],
+        noticed_by: &["unnamed::a_part_of_a_run_leaves_the_runs_of_others_alone"],
+    },
+    Defect {
+        name: "prunes-what-is-young",
+        what: "an operator drops archived rows of any age in the name of a run that prunes",
+        postgres: &[edit(
+            "IF p_by_run <> 0 AND archive_last(io_run) >= p_before\n        OR EXISTS",
+            "IF EXISTS",
+        )],
+        mysql: &[],
+        noticed_by: &["unnamed::no_step_prunes_what_is_too_young"],
+    },
+    Defect {
         name: "taken-over",
         what: "what somebody else has made under windrow's names is used",
         postgres: &[edit(

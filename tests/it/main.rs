@@ -85,6 +85,7 @@ mod prefect;
 mod printed;
 mod prove;
 mod reference;
+mod rekeyed;
 mod replicas;
 mod rig;
 mod rights;
@@ -215,6 +216,7 @@ harness::tests! {
         printed::tests,
         prove::tests,
         reference::tests,
+        rekeyed::tests,
         replicas::tests,
         rights::tests,
         rivals::tests,

@@ -200,6 +200,21 @@ $windrow$;
 COMMENT ON FUNCTION end_batch(text) IS
     'What a batch does last: the archives fit, and deferred foreign keys are checked.';
 
+-- key_of_holds: what the holds of a rule are keys of. One that is of other columns has no effect, and may be no value of their type.
+--# create function key_of_holds
+CREATE OR REPLACE FUNCTION key_of_holds(p_rule text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT n.refers_to FROM rule_refers AS n WHERE n.rule = p_rule AND n.kind = 'hold');
+END
+$windrow$;
+--# comment on function key_of_holds
+COMMENT ON FUNCTION key_of_holds(text) IS
+    'The columns that the keys of the holds of p_rule are values of.';
+
 -- absent_holds: holds that were set before their row came, where it has: it may spell its key differently, if a collation treats
 -- different strings as equal, or the number has other zeros behind its point.
 --# create function absent_holds
@@ -208,10 +223,13 @@ RETURNS TABLE (key text, there text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_refers text;
 BEGIN
     IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = p_rule AND h.absent) THEN
         RETURN;
     END IF;
+    v_refers := key_of_holds(p_rule);
     IF many_spellings(p_rule) THEN
         RETURN QUERY
         SELECT h.key, w.o_key
@@ -219,6 +237,7 @@ BEGIN
         CROSS JOIN LATERAL row_of_key(p_rule, h.key) AS w
         WHERE h.rule = p_rule
           AND h.absent
+          AND (h.refers_to = v_refers) IS NOT FALSE
           AND (h.until IS NULL OR h.until > clock_timestamp())
           AND w.o_found;
     END IF;
@@ -235,9 +254,15 @@ RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_refers constant text := key_of_holds(p_rule);
 BEGIN
     RETURN ARRAY(
-        SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND (h.until IS NULL OR h.until > clock_timestamp())
+        SELECT h.key
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND (h.refers_to = v_refers) IS NOT FALSE
+          AND (h.until IS NULL OR h.until > clock_timestamp())
         UNION ALL
         SELECT a.there FROM absent_holds(p_rule) AS a
     );
@@ -255,10 +280,13 @@ RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_refers text;
 BEGIN
     IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = p_rule) THEN
         RETURN '{}';
     END IF;
+    v_refers := key_of_holds(p_rule);
     RETURN ARRAY(
         SELECT k.key
         FROM unnest(p_keys) AS k(key)
@@ -267,10 +295,16 @@ BEGIN
             FROM hold AS h
             WHERE h.rule = p_rule
               AND h.key = k.key
+              AND (h.refers_to = v_refers) IS NOT FALSE
               AND (h.until IS NULL OR h.until > clock_timestamp())
         )
         UNION ALL
-        SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND h.absent AND (h.until IS NULL OR h.until > clock_timestamp())
+        SELECT h.key
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND h.absent
+          AND (h.refers_to = v_refers) IS NOT FALSE
+          AND (h.until IS NULL OR h.until > clock_timestamp())
         UNION ALL
         SELECT a.there FROM absent_holds(p_rule) AS a
     );

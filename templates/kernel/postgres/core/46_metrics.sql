@@ -178,11 +178,14 @@ BEGIN
         v_age := timed_age_of(p_rule, p_key);
     END IF;
     RETURN v_age;
+EXCEPTION WHEN data_exception THEN
+    -- An instant stands for what is left of it, and the rule may have got a key of another type since.
+    RETURN NULL;
 END
 $windrow$;
 --# comment on function age_of
 COMMENT ON FUNCTION age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows.';
+    'Seconds since the root with this key ended; NULL where it is gone, has no end, is no key, or its rule is of single rows.';
 
 -- undeletable: what the last look at each rule left, and why.
 --# create view undeletable

@@ -8,6 +8,26 @@ const OF_INSTANCES: &str =
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "held-by-another-key",
+        what: "a hold whose key is of other columns is read as a key of the rule",
+        postgres: &[edit(
+            "WHERE h.rule = p_rule\n          AND (h.refers_to = v_refers) IS NOT FALSE\n          AND (h.until IS NULL",
+            "WHERE h.rule = p_rule\n          AND (h.until IS NULL",
+        )],
+        mysql: &[],
+        noticed_by: &["rekeyed::SERVER::what_has_keys_of_another_type_breaks_nothing"],
+    },
+    Defect {
+        name: "awaited-by-another-key",
+        what: "a hold that waits for a row, and whose key is of other columns, is read as a key of the rule",
+        postgres: &[edit(
+            "AND h.absent\n          AND (h.refers_to = v_refers) IS NOT FALSE\n",
+            "AND h.absent\n",
+        )],
+        mysql: &[],
+        noticed_by: &["rekeyed::SERVER::what_has_keys_of_another_type_breaks_nothing"],
+    },
+    Defect {
         name: "spellings-told-apart",
         what: "a row that names its family in another spelling than the root has is taken for one of another family",
         postgres: &[edit(

@@ -19,6 +19,19 @@ const SERVES: &str = "sight::an_index_in_another_order_is_none";
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "age-of-no-key",
+        what: "the metrics fail where a run has skipped what has no key of the rule's type",
+        postgres: &[edit(
+            "EXCEPTION WHEN data_exception THEN\n    -- An instant stands",
+            "EXCEPTION WHEN division_by_zero THEN\n    -- An instant stands",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "rekeyed::SERVER::what_was_left_of_an_instant_darkens_no_metric",
+            "rekeyed::SERVER::what_has_keys_of_another_type_breaks_nothing",
+        ],
+    },
+    Defect {
         name: "speed-of-purges",
         what: "a preview takes purges of single families for the speed of a run",
         postgres: &[edit(

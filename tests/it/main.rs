@@ -20,6 +20,7 @@ mod chores;
 mod claims;
 mod cli;
 mod cluster;
+mod collated;
 mod composite;
 mod crash;
 mod cron;
@@ -151,6 +152,7 @@ harness::tests! {
         claims::tests,
         cli::tests,
         cluster::tests,
+        collated::tests,
         composite::tests,
         crash::tests,
         cron::tests,

@@ -427,8 +427,19 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_rule rule%ROWTYPE;
+    v_like text;
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    -- A key may have a collation of its own, by which the rule compares; what a routine answers has none, and `keep` asks one.
+    IF p_to_time IS NOT NULL AND NOT v_rule.document ? 'newest' THEN
+        SELECT format(' COLLATE %s', a.attcollation::regcollation)
+        INTO v_like
+        FROM keyed(p_rule) AS k
+        CROSS JOIN spec AS s
+        JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, k.root))::oid AND a.attname = k.name::name
+        WHERE a.attcollation <> 0;
+    END IF;
+    -- They stay in the order in which the rule finds them.
     EXECUTE format(
         'SELECT
             array_agg(n.root::text),
@@ -436,15 +447,18 @@ BEGIN
             %5$s
         FROM (
             SELECT g.*
-            FROM %2$s($1, $2, $3, %3$L, %4$L, $4 + cardinality($5)) AS g
+            FROM %2$s($1, $2, $3, %3$L, %4$L, $4 + cardinality($5)) WITH ORDINALITY AS g
             WHERE (cardinality($5) = 0 OR g.root::text NOT IN (SELECT x.id FROM unnest($5) AS x(id)))%6$s
-            ORDER BY g.%1$I, g.root
+            ORDER BY g.ordinality
             LIMIT $4
         ) AS n',
         v_rule.document ->> 'along', routine_of(p_rule, 'next'), coalesce(p_time, '-infinity'),
             coalesce(p_key, v_rule.document ->> 'first_key'),
         CASE WHEN p_ends THEN 'array_agg(to_json(n.ended)::text), jsonb_agg(n.root)' ELSE 'NULL, NULL' END,
-        CASE WHEN p_to_time IS NOT NULL THEN format(' AND (g.%I, g.root) <= (%L, %L)', v_rule.document ->> 'along', p_to_time, p_to_key) END
+        CASE
+            WHEN p_to_time IS NOT NULL
+                THEN format(' AND (g.%I, g.root%s) <= (%L, %L)', v_rule.document ->> 'along', v_like, p_to_time, p_to_key)
+        END
     )
     INTO o_roots, o_times, o_ends, o_keys
     USING p_as_of, p_retention, p_scope, p_take, p_gone;

@@ -9,6 +9,23 @@ const FEW: &str = "forward::SERVER::a_run_that_may_delete_few_rows_more_looks_at
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "roots-in-another-order",
+        what: "the roots that a dry run takes next are sorted by the collation of the database",
+        postgres: &[edit("ORDER BY g.ordinality", "ORDER BY g.root")],
+        mysql: &[],
+        noticed_by: &["collated::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
+    },
+    Defect {
+        name: "roots-before-another-place",
+        what: "what lies before the place where a run began is found by the collation of the database",
+        postgres: &[edit(
+            "SELECT format(' COLLATE %s', a.attcollation::regcollation)",
+            "SELECT ''",
+        )],
+        mysql: &[],
+        noticed_by: &["collated::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
+    },
+    Defect {
         name: "off-for-all",
         what: "a rule that has suspension off switches it off for all rules",
         postgres: &[edit(

@@ -13,7 +13,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "the roots that a dry run takes next are sorted by the collation of the database",
         postgres: &[edit("ORDER BY g.ordinality", "ORDER BY g.root")],
         mysql: &[],
-        noticed_by: &["collated::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
+        noticed_by: &["collated::SERVER::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
     },
     Defect {
         name: "roots-before-another-place",
@@ -23,7 +23,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "SELECT ''",
         )],
         mysql: &[],
-        noticed_by: &["collated::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
+        noticed_by: &["collated::SERVER::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
     },
     Defect {
         name: "off-for-all",

@@ -120,7 +120,7 @@ fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
 /// What the calls of a run set in the session of the caller.
 const SET: &str = "SELECT @@autocommit, @@completion_type, @@foreign_key_checks, @@sql_safe_updates, @@sql_big_selects, @@group_concat_max_len,
     @@innodb_lock_wait_timeout, @@lock_wait_timeout, @@max_seeks_for_key, @@time_zone, @@optimizer_switch,
-    @@optimizer_search_depth, @@max_sort_length, @@sql_mode";
+    @@optimizer_search_depth, @@max_sort_length, @@max_error_count, @@sql_mode";
 
 /// Whatever ends a call, but for KILL QUERY on MySQL, at which that runs no handler.
 fn what_a_call_sets_in_a_session_is_given_back(flavour: Flavour) {
@@ -142,6 +142,7 @@ fn what_a_call_sets_in_a_session_is_given_back(flavour: Flavour) {
         "optimizer_switch = 'semijoin=off,derived_merge=off'",
         "optimizer_search_depth = 3",
         "max_sort_length = 100",
+        "max_error_count = 0",
     ];
     let mut set = SET.to_owned();
     if dialect == Dialect::Mariadb {

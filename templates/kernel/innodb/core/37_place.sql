@@ -426,6 +426,7 @@ BEGIN
         @@SESSION.max_sort_length,
         @@SESSION.optimizer_search_depth,
         /*M! IF(@@SESSION.sql_if_exists, 1, 0), */
+        /*M! @@SESSION.max_error_count, */
         /*!80000 IF(FIND_IN_SET('derived_merge=on', @@SESSION.optimizer_switch), 1, 0), */
         /*M! @@SESSION.system_versioning_asof, */
         @@SESSION.time_zone
@@ -436,6 +437,8 @@ CREATE PROCEDURE eased()
 SQL SECURITY DEFINER
 COMMENT 'Sets the variables of the session that a call depends on.'
 BEGIN
+    -- A handler reads what was raised behind all warnings, where there is room for it. MySQL asks for a right that the owner has not.
+    /*M! SET SESSION max_error_count = 65535; */
     CALL drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
@@ -499,6 +502,7 @@ BEGIN
         SET SESSION optimizer_search_depth = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 13), ',', -1) AS unsigned);
         SET v_before = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 14), ',', -1);
         /*M! SET SESSION sql_if_exists = CAST(v_before AS unsigned); */
+        /*M! SET SESSION max_error_count = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 15), ',', -1) AS unsigned); */
         /*!80000 SET SESSION optimizer_switch = IF(v_before = '1', 'derived_merge=on', 'derived_merge=off'); */
         SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
         -- It is said in that zone.

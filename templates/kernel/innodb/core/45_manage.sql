@@ -11,10 +11,13 @@ BEGIN
     DECLARE v_message text;
     DECLARE v_last bigint;
     DECLARE v_own boolean;
+    DECLARE v_number integer;
+    DECLARE v_kept integer DEFAULT @@SESSION.max_error_count;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        --+ raised.sql
         ROLLBACK;
+        /*M! SET SESSION max_error_count = v_kept; */
         SET v_message = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
         SELECT MAX(r.run_id), MAX(r.backend_pid = CONNECTION_ID() AND r.started_at >= v_started) INTO v_last, v_own FROM run AS r;
         IF NOT COALESCE(v_own, false) THEN
@@ -32,10 +35,13 @@ BEGIN
         END IF;
         COMMIT;
     END;
+    -- run() gives back what it finds: it raises behind that.
+    /*M! SET SESSION max_error_count = 65535; */
     -- A replica gets the deletions of its source.
     IF CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF') THEN
         CALL run(CONCAT('{"trigger": "SCHEDULED"', COALESCE(CONCAT(', "worker": ', p_worker), ''), '}'));
     END IF;
+    /*M! SET SESSION max_error_count = v_kept; */
 END;
 
 -- Whoever calls may have set the clock of his session: what is written below bears the time of the server.

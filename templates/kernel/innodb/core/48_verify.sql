@@ -150,6 +150,10 @@ COMMENT 'Orphans, what is due or kept and why, drift of routines and of the even
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;
+    DECLARE v_number integer;
+    DECLARE v_errno integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message text;
     DECLARE v_place int DEFAULT 0;
     DECLARE v_at int;
     DECLARE v_rule varchar(64);
@@ -190,7 +194,10 @@ BEGIN
     -- A routine that was dropped or broken by hand is a finding, not the end of the report.
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            GET DIAGNOSTICS CONDITION 1 v_error = MESSAGE_TEXT;
+        BEGIN
+            --+ raised.sql
+            SET v_error = v_message;
+        END;
         CALL preview_document('{}', v_preview);
     END;
     CALL not_armed(v_not_armed);

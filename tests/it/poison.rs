@@ -15,6 +15,7 @@ tests! {
     ],
     mysql_or_mariadb: [
         a_session_that_keeps_no_conditions_says_what_failed,
+        what_every_family_would_meet_ends_the_run,
     ],
     every_server: [
         one_poison_among_two_hundred_is_found_by_halving,
@@ -231,6 +232,27 @@ fn a_session_that_keeps_no_conditions_says_what_failed(dialect: Dialect) -> Resu
         );
     }
     raises_for_one_family(poisoned, code, message)
+}
+
+/// A server of a group or of a cluster refuses tables, and no family; as a partition that cannot be exchanged is no matter of its rows.
+fn what_every_family_would_meet_ends_the_run(dialect: Dialect) -> Result<()> {
+    let mut client = History::shared(dialect)?.connect()?;
+    let prohibits = "Percona-XtraDB-Cluster prohibits use of DML command on a table (t.log) without an explicit primary key";
+    for (number, message, ends) in [
+        (1731, "Found a row", 1),
+        (1785, "Statement violates GTID consistency", 1),
+        (3098, "The table does not comply with the requirements", 1),
+        (1105, prohibits, 1),
+        (1105, "Unknown error", 0),
+        (1451, "Cannot delete or update a parent row", 0),
+    ] {
+        client.execute(&format!(
+            "CALL W.fault_of({number}, 'HY000', '{message}', 7, @before_busy, @before_state)"
+        ))?;
+        let found = client.number("SELECT @before_state IS NOT NULL AND NOT @before_busy")?;
+        ensure!(found == ends, "{number}: {message}");
+    }
+    Ok(())
 }
 
 const UNKNOWN: &str = "unknown: max_error_count is 0";

@@ -343,7 +343,8 @@ BEGIN
         p_errno <> 1644 AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
         OR p_errno < 1000
         OR p_errno IN (1016, 1021, 1023, 1024, 1026, 1030, 1036, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1598, 1637)
-        OR p_errno IN (1665, 1812, 1814, 1836, 1874, 1878, 1969, 3024, 3989)
+        OR p_errno IN (1665, 1731, 1785, 1812, 1814, 1836, 1874, 1878, 1969, 3024, 3098, 3989)
+        OR p_errno = 1105 AND p_message LIKE 'Percona-XtraDB-Cluster prohibits%'
         OR p_errno = 3100 AND CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF')
         OR p_found = 0
     ) THEN

@@ -36,6 +36,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["poison::mariadb::a_session_that_keeps_no_conditions_says_what_failed"],
     },
     Defect {
+        name: "the-group-refuses-each",
+        what: "what a replication group or a cluster refuses is recorded family by family",
+        postgres: &[],
+        mysql: &[
+            edit("3024, 3098, 3989", "3024, 3989"),
+            edit("'Percona-XtraDB-Cluster prohibits%'", "'nothing'"),
+        ],
+        noticed_by: &["poison::SERVER::what_every_family_would_meet_ends_the_run"],
+    },
+    Defect {
         name: "locked-without-a-word",
         what: "where no condition is kept, a batch that others are in the way of is taken for one that cannot be deleted",
         postgres: &[],

@@ -1,6 +1,8 @@
 //! Rows that are kept when their parents are deleted, for the templates.
 
 use super::edges::EdgeView;
+use super::names::variable;
+use super::views::StepView;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, TableId};
 use crate::plan::{Plan, Purge, Step};
@@ -40,8 +42,8 @@ pub(super) fn is_referenced(graph: &Graph, id: TableId) -> bool {
     })
 }
 
-/// The variable with how many rows of a table a batch has locked so; empty where it deletes what it has listed, or locks none. Where it
-/// deletes more, some have come since: nobody has read what is below those.
+/// MySQL and MariaDB: the variable with how many rows of a table a batch has locked so; empty where it deletes what it has listed, or
+/// locks none. Where it deletes more, some have come since: nobody has read what is below those.
 pub(super) fn locked(graph: &Graph, purge: &Purge, id: TableId) -> String {
     let position = purge.steps.iter().position(|step| step.table == id);
     let locks = purge.collects.contains(&id) && is_referenced(graph, id);
@@ -49,6 +51,33 @@ pub(super) fn locked(graph: &Graph, purge: &Purge, id: TableId) -> String {
         None => String::new(),
         Some(position) => format!("v_locked_{}", position + 1),
     }
+}
+
+/// PostgreSQL: the variable with the keys of all rows of a table that a batch has read before it deletes them, locked or not; empty
+/// where it deletes what it has listed, or has read only some. Where it deletes more, some have come since; where less, some have
+/// moved elsewhere, and what was below them is gone.
+pub(super) fn found(graph: &Graph, purge: &Purge, id: TableId, naming: &str) -> String {
+    let counts = purge.collects.contains(&id) && !is_listed(graph, purge, id);
+    match counts && naming.is_empty() {
+        true => variable(graph, id),
+        false => String::new(),
+    }
+}
+
+/// Whether the rows of a table that a batch collects are locked even where no foreign key refers to them: how many it deletes says
+/// nothing of them, as it deletes them by these keys, or leaves them to a foreign key.
+pub(super) fn is_always_locked(
+    graph: &Graph,
+    purge: &Purge,
+    steps: &[StepView],
+    id: TableId,
+) -> bool {
+    let mut own = purge.steps.iter().zip(steps);
+    let mut own = own
+        .find(|(step, _)| step.table == id)
+        .map(|it| it.1)
+        .into_iter();
+    is_referenced(graph, id) && own.any(|step| !step.collected.is_empty() || step.cascade.is_some())
 }
 
 /// The tables between a root table and others whose rows batches lock so.

@@ -73,7 +73,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             .collect(),
         zeros: vec!["0"; purge.steps.len()].join(", "),
         cascading: left::parents(graph, purge, &steps, dialect),
-        locks: steps.iter().any(|step| !step.locked.is_empty()),
+        locks: steps.iter().any(|step| !step.found.is_empty()),
         steps,
         keeps: keeps::keeps(graph, purge, dialect),
         middles: keeps::middles(graph, purge)
@@ -423,6 +423,12 @@ fn step_view(
             .map_or(String::new(), |key| dialect.ident(&key.name)),
         collected: collected(graph, purge, step),
         locked: kept::locked(graph, purge, step.table),
+        found: kept::found(
+            graph,
+            purge,
+            step.table,
+            &naming(graph, purge, step.table, dialect),
+        ),
         archive: archive::view(graph, rule, step.table, dialect),
         cascade: cascade::view(rule, step, dialect),
         edges,
@@ -461,6 +467,7 @@ fn collect_view(
             .collect(),
         locks: kept::is_listed(graph, purge, id),
         referenced: kept::is_referenced(graph, id),
+        always: kept::is_always_locked(graph, purge, steps, id),
         naming: naming(graph, purge, id, dialect),
         joined: between(graph, rule, id, dialect).is_some(),
         locked: kept::locked(graph, purge, id),
@@ -523,7 +530,8 @@ pub(super) fn collected(graph: &Graph, purge: &Purge, step: &Step) -> String {
         [edge]
             if edge.parent != root
                 && !edge.names_key(graph)
-                && purge.collects.contains(&step.table) =>
+                && purge.collects.contains(&step.table)
+                && kept::is_referenced(graph, step.table) =>
         {
             variable(graph, step.table)
         }

@@ -295,6 +295,7 @@ fn a_row_with_several_parents_is_counted_once() {
         key: String::new(),
         collected: String::new(),
         locked: String::new(),
+        found: String::new(),
         archive: None,
         cascade: None,
         taken: Vec::new(),

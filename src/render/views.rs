@@ -350,6 +350,8 @@ pub(super) struct CollectView {
     pub(super) locks: bool,
     /// Whether they are locked where foreign keys refer to them.
     pub(super) referenced: bool,
+    /// PostgreSQL: whether they are locked even where none does.
+    pub(super) always: bool,
     /// PostgreSQL: that a row names rows of others at all, where its key is needed for them alone. No index serves it.
     pub(super) naming: String,
     /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
@@ -379,6 +381,8 @@ pub(super) struct StepView {
     pub(super) collected: String,
     /// The variable with how many of its rows were locked before what is below them was read; empty where none were.
     pub(super) locked: String,
+    /// The variable with the keys of all its rows as they were read before that; empty where they were not.
+    pub(super) found: String,
     pub(super) archive: Option<ArchiveView>,
     /// The foreign key to which its deletion is left, where the catalog has that.
     pub(super) cascade: Option<CascadeView>,

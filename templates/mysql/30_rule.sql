@@ -358,7 +358,7 @@ BEGIN
 {%- endif %}
     SET o_rows = '[';
 {%- for collect in rule.collects %}
-{{- <b.collect collect /> }}
+{{- <b.collect collect archives={rule.archives} /> }}
 {%- endfor %}
 {%- if rule.middles | length > 0 %}
     -- What has come before these were locked is there to be read.

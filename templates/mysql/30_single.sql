@@ -194,7 +194,7 @@ BEGIN
 {%- endif %}
 {%- if rule.single.family %}
 {%- for collect in rule.collects %}
-{{- <b.collect collect /> }}
+{{- <b.collect collect archives={rule.archives} /> }}
 {%- endfor %}
     SET o_rows = '';
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a

@@ -74,10 +74,15 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 
 {#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys refer: whoever
     brings a row below one of them holds it, so that it is there to be read once they are locked. The kernel's read_catalog() knows
-    whether any key does. -#}
-{% component b.collect(collect) -%}
+    whether any key does. Whoever moves one elsewhere holds it, too: what is read of it is what it says under the lock, and where a
+    deletion reads the rows themselves it locks them, but a copy before it does not. -#}
+{% component b.collect(collect, archives) -%}
 {%- for edge in collect.edges %}
-{%- if collect.referenced or not collect.joined %}
+{%- if collect.joined and archives %}
+{%- filter fit %}
+    «SELECT COUNT(*) ‹INTO {% if collect.locked %}{{ collect.locked }}{% else %}v_copied{% endif %}› FROM {{ <b.rows edge table={collect.table} /> }} FOR UPDATE»;
+{%- endfilter %}
+{%- elif collect.referenced or not collect.joined %}
 {%- filter fit %}
 {%- if collect.joined %}
     IF COALESCE(@windrow_referred, true) THEN
@@ -86,9 +91,7 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
     «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}
 {%- endif %}
-{%- if collect.referenced or collect.locks %}
-    FOR UPDATE
-{%- endif %}»;{% if collect.joined %} END IF;{% endif %}
+    FOR UPDATE»;{% if collect.joined %} END IF;{% endif %}
 {%- endfilter %}
 {%- if collect.locked and not collect.joined %}
     SET {{ collect.locked }} = COALESCE({{ collect.locked }}, 0) + ROW_COUNT();

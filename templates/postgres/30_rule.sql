@@ -478,7 +478,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
-    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;{% if collect.locked %} {{ collect.locked }} bigint;{% endif %}
+    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
 {%- if collect.near %}
     ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
 {%- endif %}
@@ -538,12 +538,10 @@ BEGIN
 {%- endfor %}
     {{ <w.delete_step step control /> }}
 {%- endfor %}
-{%- if rule.locks %}
-{{- <w.all_locked control rule rows="o_rows" /> }}
-{%- endif %}
 {%- if rule.steps | length > 1 %}
 {{- <w.all_gone_below control rule watched="p_watched" members="p_members" /> }}
 {%- endif %}
+{{- <w.all_found control rule rows="o_rows" /> }}
 END
 $windrow$;
 

@@ -126,7 +126,7 @@ DECLARE
     v_rows bigint;
     ⟦v_members {{ rule.id_type }}[]⟧ := p_keys;
 {%- for collect in rule.collects %}
-    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;{% if collect.locked %} {{ collect.locked }} bigint;{% endif %}
+    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
 {%- if collect.near %}
     ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
 {%- endif %}
@@ -149,10 +149,8 @@ BEGIN
     {{ <w.delete_step step control watched="v_watched" /> | replace(from="p_members", to="v_members") | replace(from="o_rows[", to="o_below[") }}
 {%- endif %}
 {%- endfor %}
-{%- if rule.locks %}
-{{- <w.all_locked control rule rows="o_below" /> }}
-{%- endif %}
 {{- <w.all_gone_below control rule watched="v_watched" members="v_members" /> }}
+{{- <w.all_found control rule rows="o_below" /> }}
 {%- endif %}
     IF p_places IS NULL THEN
         {{ <w.delete_single rule places={false} /> | trim_start | indent(width=8) }}

@@ -295,30 +295,38 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
 
 {#- The keys of a table whose rows are deleted, for the tables below it: of those that name any of their rows, where nothing else needs
     the others. Where some are kept, those to delete are locked: they can still be deleted then. Where a foreign key refers to them, all
-    are locked: whoever brings a row below one of them holds it until that row is there to be read. -#}
+    are locked: whoever brings a row below one of them holds it until that row is there to be read, and whoever moves one elsewhere, until
+    it names another row. -#}
 {% component w.collect(collect, control) -%}
 {%- filter fit %}
-{{ collect.variable }} := ARRAY(
+{{ collect.variable }} :=
+{%- if collect.locks or collect.always %} ARRAY(
+    {{- <w.keys_of collect lock={true} /> }});
+{%- elif collect.referenced %} CASE WHEN {{ control }}.is_referenced({{ collect.table_literal }}) THEN ARRAY(
+    {{- <w.keys_of collect lock={true} /> }})
+    ELSE ARRAY({{ <w.keys_of collect lock={false} /> }}) END;
+{%- else %} ARRAY(
+    {{- <w.keys_of collect lock={false} /> }});
+{%- endif %}
+{%- endfilter %}
+{%- endcomponent w.collect %}
+
+{#- The same as a query. A lock is taken of rows that name one of the keys as it is taken. -#}
+{% component w.keys_of(collect, lock) -%}
 {%- for edge in collect.edges %}
-{%- if collect.locks %}
-        «SELECT l.id FROM (SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
+{%- if lock %}
+        «SELECT {% if edge.via and edge.via.many and collect.edges | length == 1 %}DISTINCT {% endif %}l.id FROM (
+            SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
             FOR UPDATE OF t) AS l»
 {%- else %}
-        «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}{{ collect.naming }}»
+        «SELECT {% if edge.via and edge.via.many and collect.edges | length == 1 %}DISTINCT {% endif %}t.{{ collect.key }} FROM {# -#}
+        {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}{{ collect.naming }}»
 {%- endif %}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
         ORDER BY 1
-    );
-{%- endfilter %}
-{%- if collect.referenced and not collect.locks %}
-{%- filter fit %}
-    {{ collect.locked }} := CASE WHEN {{ control }}.is_referenced({{ collect.table_literal }}) THEN (SELECT count(*) FROM (
-        «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }}) FOR UPDATE OF t») AS l) END;
-{%- endfilter %}
-{%- endif %}
-{%- endcomponent w.collect %}
+{%- endcomponent w.keys_of %}
 
 {#- The rows t of a window to which foreign keys may refer: where families are deleted as such, those whose root is not there. -#}
 {% component w.rootless(rule, member) -%}
@@ -510,18 +518,29 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endfor %}
 {%- endcomponent w.delete_rows %}
 
-{#- That no rows of tables in between were deleted but those that were locked before. -#}
-{% component w.all_locked(control, rule, rows) -%}
+{#- That of tables in between the rows were deleted that were read before, no more and no others. -#}
+{% component w.all_found(control, rule, rows) -%}
+{%- if rule.locks %}
 {%- filter fit %}
-    PERFORM {{ control }}.all_locked({{ rule.literal }}, {{ rows }}, ARRAY[
+    PERFORM {{ control }}.all_found({{ rule.literal }}, {{ rows }}, ARRAY[
 {%- for step in rule.steps %}
-{%- if step.locked %}
-        {{ step.locked }}{% else %}
+{%- if step.found and step.cascade %}
+        CASE WHEN {{ step.position }} <> ALL (p_left) THEN cardinality({{ step.found }}) END{% elif step.found %}
+        cardinality({{ step.found }}){% else %}
         NULL{% endif %}{% if not loop.last %},{% endif %}
 {%- endfor %}
     ]);
 {%- endfilter %}
-{%- endcomponent w.all_locked %}
+{%- endif %}
+{%- for collect in rule.collects %}
+{%- if collect.naming %}
+{%- filter fit %}
+    PERFORM {{ control }}.none_moved({{ collect.table_literal }}, EXISTS (
+        «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }})»));
+{%- endfilter %}
+{%- endif %}
+{%- endfor %}
+{%- endcomponent w.all_found %}
 
 {#- Whether a rule or a trigger has kept rows below the members, by the keys that were read before. -#}
 {% component w.all_gone_below(control, rule, watched, members) -%}

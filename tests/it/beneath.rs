@@ -3,6 +3,7 @@
 //! refuses nothing.
 
 pub(crate) mod keepers;
+pub(crate) mod moved;
 pub(crate) mod rootless;
 pub(crate) mod timed;
 
@@ -72,6 +73,18 @@ fn database_with(
     action: &str,
     key: &str,
 ) -> Installation {
+    let below = format!(", FOREIGN KEY (step_id) REFERENCES step (id) ON DELETE {action}");
+    database_of(dialect, strategy, archive, key, &below)
+}
+
+/// The same with other foreign keys of steps and of parts, or none.
+fn database_of(
+    dialect: Dialect,
+    strategy: &str,
+    archive: bool,
+    key: &str,
+    below: &str,
+) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -80,7 +93,7 @@ fn database_with(
         "CREATE TABLE kind (id integer PRIMARY KEY);
          CREATE TABLE run (id bigint PRIMARY KEY, state integer, ended {time});
          CREATE TABLE step (id bigint PRIMARY KEY, run_id bigint{key});
-         CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint, FOREIGN KEY (step_id) REFERENCES step (id) ON DELETE {action});
+         CREATE TABLE part (id bigint PRIMARY KEY, step_id bigint{below});
          CREATE INDEX step_run ON step (run_id);
          CREATE INDEX part_step ON part (step_id);
          CREATE INDEX run_ended ON run (ended, id);"

@@ -138,6 +138,7 @@ harness::tests! {
         archive::tests,
         backups::tests,
         beneath::keepers::tests,
+        beneath::moved::tests,
         beneath::rootless::tests,
         beneath::tests,
         beneath::timed::tests,

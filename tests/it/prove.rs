@@ -140,6 +140,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         several::graph(""),
         beneath::timed::graph("family", true),
         beneath::keepers::graph(),
+        beneath::moved::naming(true),
         beneath::rootless::graph(true, beneath::rootless::OWN[0]),
         several::unfinished(),
         several::awaiting(),

@@ -279,33 +279,30 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(p_run bigint, p_mem
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_task_instance uuid[]; v_locked_14 bigint;
-    k_task_instance_history uuid[]; v_locked_9 bigint;
-    k_asset_partition_dag_run integer[]; v_locked_2 bigint;
+    k_task_instance uuid[];
+    k_task_instance_history uuid[];
+    k_asset_partition_dag_run integer[];
     n_asset_partition_dag_run integer[];
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
-        k_task_instance := ARRAY(SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id"
-            AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members) ORDER BY 1);
-            v_locked_14 := CASE WHEN windrow_airflow_3.is_referenced('task_instance') THEN (SELECT count(*)
-                FROM (SELECT FROM "public"."task_instance" AS t WHERE t."id" = ANY (k_task_instance) FOR UPDATE OF t) AS l) END;
+        k_task_instance := CASE WHEN windrow_airflow_3.is_referenced('task_instance') THEN ARRAY(SELECT l.id FROM (SELECT t."id" AS id
+            FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
+            WHERE p."id" = ANY (p_members) FOR UPDATE OF t) AS l ORDER BY 1) ELSE ARRAY(SELECT t."id" FROM "public"."task_instance" AS t
+            JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members)
+                ORDER BY 1) END;
     END IF;
     IF NOT p_left @> ARRAY[8, 9] THEN
-        k_task_instance_history := ARRAY(SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t
+        k_task_instance_history := ARRAY(SELECT l.id FROM (SELECT t."task_instance_id" AS id FROM "public"."task_instance_history" AS t
             JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id"
-            AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance) ORDER BY 1);
-            v_locked_9 := CASE WHEN windrow_airflow_3.is_referenced('task_instance_history') THEN (SELECT count(*) FROM (SELECT
-                FROM "public"."task_instance_history" AS t
-                    WHERE t."task_instance_id" = ANY (k_task_instance_history) FOR UPDATE OF t) AS l) END;
+            AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance) FOR UPDATE OF t) AS l ORDER BY 1);
     END IF;
-    k_asset_partition_dag_run := ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t
-        WHERE t."created_dag_run_id" = ANY (p_members)
-        ORDER BY 1);
-        v_locked_2 := CASE WHEN windrow_airflow_3.is_referenced('asset_partition_dag_run') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."asset_partition_dag_run" AS t
-                WHERE t."id" = ANY (k_asset_partition_dag_run) FOR UPDATE OF t) AS l) END;
+    k_asset_partition_dag_run := CASE WHEN windrow_airflow_3.is_referenced('asset_partition_dag_run') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."asset_partition_dag_run" AS t
+        WHERE t."created_dag_run_id" = ANY (p_members) FOR UPDATE OF t) AS l ORDER BY 1)
+        ELSE ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)
+            ORDER BY 1) END;
     n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run)
         THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(SELECT t."asset_partition_dag_run_id"::integer
         FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
@@ -386,10 +383,11 @@ BEGIN
     END IF;
     DELETE FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
-    PERFORM windrow_airflow_3.all_locked('dag_runs', o_rows,
-        ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_9, NULL, NULL, NULL, NULL, v_locked_14, NULL, NULL ]);
     PERFORM windrow_airflow_3.all_gone('dag_runs', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15] END);
+    PERFORM windrow_airflow_3.all_found('dag_runs', o_rows, ARRAY[ NULL, cardinality(k_asset_partition_dag_run), NULL, NULL, NULL, NULL,
+        NULL, NULL, CASE WHEN 9 <> ALL (p_left) THEN cardinality(k_task_instance_history) END, NULL, NULL, NULL, NULL,
+        cardinality(k_task_instance), NULL, NULL ]);
 END $windrow$;
 
 -- dag_runs_undated: roots that are final but have no end time; they can never become due.
@@ -419,7 +417,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 84a373d59572', 'kept e1c48726b6c4', 'members 8bd168fc6029',
+    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 2d38debebc32', 'kept e1c48726b6c4', 'members 8bd168fc6029',
     'newest 747466d9c220', 'next b44277beb239', 'roots 593a4be1bce0', 'scope d2237806efeb', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -141,13 +141,13 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(p_run bigint, p_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_serialized_dag uuid[]; v_locked_3 bigint;
+    k_serialized_dag uuid[];
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
-    k_serialized_dag := ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) ORDER BY 1);
-        v_locked_3 := CASE WHEN windrow_airflow_3.is_referenced('serialized_dag') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."serialized_dag" AS t WHERE t."id" = ANY (k_serialized_dag) FOR UPDATE OF t) AS l) END;
+    k_serialized_dag := CASE WHEN windrow_airflow_3.is_referenced('serialized_dag') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1) ELSE ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) ORDER BY 1) END;
     DELETE FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag);
@@ -156,9 +156,9 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."dag_version" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    PERFORM windrow_airflow_3.all_locked('dag_version', o_rows, ARRAY[ NULL, NULL, v_locked_3, NULL ]);
     PERFORM windrow_airflow_3.all_gone('dag_version', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3] END);
+    PERFORM windrow_airflow_3.all_found('dag_version', o_rows, ARRAY[ NULL, NULL, cardinality(k_serialized_dag), NULL ]);
 END $windrow$;
 
 -- dag_version_undated: roots that are final but have no end time; they can never become due.
@@ -172,6 +172,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count c49d205f53d6', 'delete ac2d29d50f7e', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
+    'count c49d205f53d6', 'delete 79da7baeebd9', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
     'roots 5e72b88fca65', 'scope ee21a7f2cac3', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

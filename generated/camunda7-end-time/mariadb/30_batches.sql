@@ -221,20 +221,20 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body 75ac9c179a00]'
+    table. [body a31dadde9189]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
     SET o_rows = '[';
     INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_` FOR UPDATE;
     INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_` FOR UPDATE;
     INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_` FOR UPDATE;
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
     -- SELECT, because IF (SELECT ...) locks what it reads.
     -- ACT_HI_INCIDENT: rows belong to ACT_HI_BATCH.

@@ -265,7 +265,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body b92f22465613]'
+    table. [body e55335212b34]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean; DECLARE v_locked_11 bigint; DECLARE v_locked_5 bigint;
@@ -274,15 +274,15 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id FOR UPDATE; END IF;
     INSERT INTO work_k_act_hi_attachment (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_` FOR UPDATE;
     IF COALESCE(@windrow_referred, true) THEN SELECT COUNT(*) INTO v_locked_5 FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id FOR UPDATE; END IF;
     INSERT INTO work_k_act_hi_dec_out (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_` FOR UPDATE;
     INSERT INTO work_k_act_hi_dec_in (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_` FOR UPDATE;
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
     -- SELECT, because IF (SELECT ...) locks what it reads.
     -- ACT_HI_CASEACTINST: rows belong to ACT_HI_CASEINST.

@@ -352,7 +352,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
-    table. [body ce956b4c43b1]'
+    table. [body c7762a459707]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean; DECLARE v_locked_14 bigint; DECLARE v_locked_7 bigint;
@@ -366,15 +366,15 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE; END IF;
     INSERT INTO work_k_act_hi_dec_out (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_` FOR UPDATE;
     INSERT INTO work_k_act_hi_dec_in (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_` FOR UPDATE;
     INSERT IGNORE INTO work_k_act_hi_attachment (id) SELECT t.`ID_` FROM work_member AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id FOR UPDATE;
     INSERT IGNORE INTO work_k_act_hi_attachment (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_` FOR UPDATE;
     -- MariaDB scans a nearly empty table, and a DELETE that scans waits for locks on rows of others: look first, with a separate
     -- SELECT, because IF (SELECT ...) locks what it reads.
     -- ACT_HI_ACTINST: rows belong to ACT_HI_PROCINST.

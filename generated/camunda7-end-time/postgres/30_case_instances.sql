@@ -243,10 +243,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     k_act_hi_varinst text[];
-    k_act_hi_taskinst text[]; v_locked_11 bigint;
+    k_act_hi_taskinst text[];
     k_act_hi_attachment text[];
     k_act_hi_detail text[];
-    k_act_hi_decinst text[]; v_locked_5 bigint;
+    k_act_hi_decinst text[];
     k_act_hi_dec_out text[];
     k_act_hi_dec_in text[];
     v_rows bigint;
@@ -254,16 +254,17 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
         AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
-    k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-        v_locked_11 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
+    k_act_hi_taskinst := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id_" AS id FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1)
+            ELSE ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1) END;
     k_act_hi_attachment := ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
         AND num_nonnulls(t."content_id_") > 0 ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
         AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
-    k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1);
-        v_locked_5 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
+    k_act_hi_decinst := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id_" AS id FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1) ELSE ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
@@ -317,11 +318,21 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
     DELETE FROM "public"."act_hi_caseinst" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
-    PERFORM windrow_camunda7_end_time.all_locked('case_instances', o_rows,
-        ARRAY[ NULL, NULL, NULL, NULL, v_locked_5, NULL, NULL, NULL, NULL, NULL, v_locked_11, NULL, NULL ]);
     PERFORM windrow_camunda7_end_time.all_gone('case_instances', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.case_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_attachment,
         k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12] END);
+    PERFORM windrow_camunda7_end_time.all_found('case_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, cardinality(k_act_hi_decinst),
+        NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL ]);
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
+        EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_attachment',
+        EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail',
+        EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out',
+        EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in',
+        EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
 END $windrow$;
 
 -- case_instances_undated: roots that are final but have no end time; they can never become due.
@@ -353,6 +364,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete 21703217182a', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
+    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete 4211529c1cf5', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
     'scope 45d5afe31281', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

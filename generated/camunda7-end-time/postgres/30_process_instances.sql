@@ -321,11 +321,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     k_act_hi_varinst text[];
-    k_act_hi_taskinst text[]; v_locked_14 bigint;
+    k_act_hi_taskinst text[];
     k_act_hi_job_log text[];
     k_act_hi_ext_task_log text[];
     k_act_hi_detail text[];
-    k_act_hi_decinst text[]; v_locked_7 bigint;
+    k_act_hi_decinst text[];
     k_act_hi_dec_out text[];
     k_act_hi_dec_in text[];
     k_act_hi_attachment text[];
@@ -334,18 +334,19 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)
         AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
-    k_act_hi_taskinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
-        v_locked_14 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst) FOR UPDATE OF t) AS l) END;
+    k_act_hi_taskinst := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_taskinst') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id_" AS id FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1)
+            ELSE ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1) END;
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (p_members)
         AND num_nonnulls(t."job_exception_stack_id_") > 0 ORDER BY 1);
     k_act_hi_ext_task_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (p_members)
         AND num_nonnulls(t."error_details_id_") > 0 ORDER BY 1);
     k_act_hi_detail := ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (p_members)
         AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
-    k_act_hi_decinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1);
-        v_locked_7 := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst) FOR UPDATE OF t) AS l) END;
+    k_act_hi_decinst := CASE WHEN windrow_camunda7_end_time.is_referenced('act_hi_decinst') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id_" AS id FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1) ELSE ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (p_members) ORDER BY 1) END;
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         AND num_nonnulls(t."bytearray_id_") > 0 ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
@@ -424,11 +425,25 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
     DELETE FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := o_rows[17] + v_rows;
-    PERFORM windrow_camunda7_end_time.all_locked('process_instances', o_rows,
-        ARRAY[ NULL, NULL, NULL, NULL, NULL, NULL, v_locked_7, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_14, NULL, NULL, NULL ]);
     PERFORM windrow_camunda7_end_time.all_gone('process_instances', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.process_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_job_log,
         k_act_hi_ext_task_log, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in, k_act_hi_attachment))[:16] END);
+    PERFORM windrow_camunda7_end_time.all_found('process_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, NULL, NULL,
+        cardinality(k_act_hi_decinst), NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL, NULL ]);
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
+        EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_job_log',
+        EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (k_act_hi_job_log)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_ext_task_log',
+        EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS t WHERE t."id_" = ANY (k_act_hi_ext_task_log)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail',
+        EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out',
+        EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in',
+        EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_attachment',
+        EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
 END $windrow$;
 
 -- process_instances_undated: roots that are final but have no end time; they can never become due.
@@ -462,6 +477,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete faca42b1840d', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
+    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete e39cb482f94e', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
     'scope 321c26384f21', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

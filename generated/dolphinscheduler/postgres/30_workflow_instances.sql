@@ -130,20 +130,22 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(p_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_t_ds_task_instance integer[]; v_locked_10 bigint;
+    k_t_ds_task_instance integer[];
     n_t_ds_task_instance integer[];
-    k_t_ds_alert integer[]; v_locked_2 bigint;
+    k_t_ds_alert integer[];
     n_t_ds_alert integer[];
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    k_t_ds_task_instance := ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-        ORDER BY 1);
-        v_locked_10 := CASE WHEN windrow_dolphinscheduler.is_referenced('t_ds_task_instance') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance) FOR UPDATE OF t) AS l) END;
-    k_t_ds_alert := ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1);
-        v_locked_2 := CASE WHEN windrow_dolphinscheduler.is_referenced('t_ds_alert')
-            THEN (SELECT count(*) FROM (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert) FOR UPDATE OF t) AS l) END;
+    k_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.is_referenced('t_ds_task_instance') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."t_ds_task_instance" AS t
+            WHERE t."workflow_instance_id" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1)
+        ELSE ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1) END;
+    k_t_ds_alert := CASE WHEN windrow_dolphinscheduler.is_referenced('t_ds_alert') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1)
+            ELSE ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1) END;
     -- The files that t_ds_task_instance names are written to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
     SELECT p_run, 'workflow_instances', t."host", t."log_path"
@@ -190,10 +192,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     DELETE FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
-    PERFORM windrow_dolphinscheduler.all_locked('workflow_instances', o_rows,
-        ARRAY[ NULL, v_locked_2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, v_locked_10, NULL ]);
     PERFORM windrow_dolphinscheduler.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
+    PERFORM windrow_dolphinscheduler.all_found('workflow_instances', o_rows,
+        ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
 END $windrow$;
 
 -- workflow_instances_undated: roots that are final but have no end time; they can never become due.
@@ -226,6 +228,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count a59538aa54b9', 'delete e310019b34e3', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
+    'count a59538aa54b9', 'delete 20c953c9ee41', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
     'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

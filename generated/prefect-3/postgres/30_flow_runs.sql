@@ -140,26 +140,30 @@ CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_delete(p_run bigint, p_me
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_task_run uuid[]; v_locked_7 bigint;
-    k_task_run_state uuid[]; v_locked_6 bigint;
-    k_flow_run_state uuid[]; v_locked_3 bigint;
-    k_artifact uuid[]; v_locked_1 bigint;
+    k_task_run uuid[];
+    k_task_run_state uuid[];
+    k_flow_run_state uuid[];
+    k_artifact uuid[];
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
-    k_task_run := ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-        v_locked_7 := CASE WHEN windrow_prefect_3.is_referenced('task_run')
-            THEN (SELECT count(*) FROM (SELECT FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run) FOR UPDATE OF t) AS l) END;
-    k_task_run_state := ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-        v_locked_6 := CASE WHEN windrow_prefect_3.is_referenced('task_run_state') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."task_run_state" AS t WHERE t."id" = ANY (k_task_run_state) FOR UPDATE OF t) AS l) END;
-    k_flow_run_state := ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1);
-        v_locked_3 := CASE WHEN windrow_prefect_3.is_referenced('flow_run_state') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."flow_run_state" AS t WHERE t."id" = ANY (k_flow_run_state) FOR UPDATE OF t) AS l) END;
-    k_artifact := ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
-        FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1);
-        v_locked_1 := CASE WHEN windrow_prefect_3.is_referenced('artifact')
-            THEN (SELECT count(*) FROM (SELECT FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact) FOR UPDATE OF t) AS l) END;
+    k_task_run := CASE WHEN windrow_prefect_3.is_referenced('task_run') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) FOR UPDATE OF t) AS l ORDER BY 1)
+        ELSE ARRAY(SELECT t."id" FROM "public"."task_run" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1) END;
+    k_task_run_state := CASE WHEN windrow_prefect_3.is_referenced('task_run_state') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) FOR UPDATE OF t) AS l
+            ORDER BY 1)
+        ELSE ARRAY(SELECT t."id" FROM "public"."task_run_state" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1) END;
+    k_flow_run_state := CASE WHEN windrow_prefect_3.is_referenced('flow_run_state') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) FOR UPDATE OF t) AS l
+            ORDER BY 1)
+        ELSE ARRAY(SELECT t."id" FROM "public"."flow_run_state" AS t WHERE t."flow_run_id" = ANY (p_members) ORDER BY 1) END;
+    k_artifact := CASE WHEN windrow_prefect_3.is_referenced('artifact') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."artifact" AS t
+            WHERE t."flow_run_id" = ANY (p_members) FOR UPDATE OF t) AS l UNION SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) FOR UPDATE OF t) AS l ORDER BY 1)
+        ELSE ARRAY(SELECT t."id" FROM "public"."artifact" AS t WHERE t."flow_run_id" = ANY (p_members) UNION SELECT t."id"
+        FROM "public"."artifact" AS t WHERE t."task_run_id" = ANY (k_task_run) ORDER BY 1) END;
     -- flow_run_state: rows are kept; they name deleted rows of artifact by result_artifact_id, which becomes NULL.
     UPDATE "public"."flow_run_state" AS t SET "result_artifact_id" = NULL WHERE t."result_artifact_id" = ANY (k_artifact);
     IF EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."result_artifact_id" = ANY (k_artifact)) THEN
@@ -204,10 +208,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     DELETE FROM "public"."flow_run" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    PERFORM windrow_prefect_3.all_locked('flow_runs', o_rows,
-        ARRAY[ v_locked_1, NULL, v_locked_3, NULL, NULL, v_locked_6, v_locked_7, NULL ]);
     PERFORM windrow_prefect_3.all_gone('flow_runs', CASE WHEN p_watched
         THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
+    PERFORM windrow_prefect_3.all_found('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
+        NULL, cardinality(k_task_run_state), cardinality(k_task_run), NULL ]);
 END $windrow$;
 
 -- flow_runs_undated: roots that are final but have no end time; they can never become due.
@@ -240,6 +244,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 0cf036e1a2c8', 'delete 089ccba038c4', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
+    'count 0cf036e1a2c8', 'delete 7c88e3b81c8c', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

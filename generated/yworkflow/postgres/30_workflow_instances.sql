@@ -97,16 +97,16 @@ CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(p_run big
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_state_instance integer[]; v_locked_4 bigint;
+    k_state_instance integer[];
     n_state_instance integer[];
     v_rows bigint;
     v_kept bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
-    k_state_instance := ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-        ORDER BY 1);
-        v_locked_4 := CASE WHEN windrow_yworkflow.is_referenced('state_instance') THEN (SELECT count(*)
-            FROM (SELECT FROM "public"."state_instance" AS t WHERE t."id" = ANY (k_state_instance) FOR UPDATE OF t) AS l) END;
+    k_state_instance := CASE WHEN windrow_yworkflow.is_referenced('state_instance') THEN ARRAY(SELECT l.id
+        FROM (SELECT t."id" AS id FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) FOR UPDATE OF t) AS l
+        ORDER BY 1)
+        ELSE ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1) END;
     WITH gone AS (
         DELETE FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         RETURNING t.*
@@ -146,9 +146,9 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     DELETE FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
-    PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, v_locked_4, NULL ]);
     PERFORM windrow_yworkflow.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4] END);
+    PERFORM windrow_yworkflow.all_found('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, cardinality(k_state_instance), NULL ]);
 END $windrow$;
 
 -- workflow_instances_undated: roots that are final but have no end time; they can never become due.
@@ -179,6 +179,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 69d5d7b540c6', 'delete 95ce29d137b4', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
+    'count 69d5d7b540c6', 'delete 79a3b668f0c7', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
     'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

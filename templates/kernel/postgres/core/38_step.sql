@@ -886,6 +886,8 @@ BEGIN
             WHEN SQLSTATE 'WD002' THEN
                 NULL;
             WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+                -- What has come, or has gone elsewhere, a second look knows.
+                CONTINUE WHEN SQLSTATE = '40001' AND v_try = 1;
                 v_rows := NULL;
                 v_skipped := array_fill('LOCKED'::text, ARRAY[cardinality(p_keys)]);
             WHEN query_canceled OR OTHERS OR assert_failure THEN
@@ -1024,6 +1026,47 @@ $windrow$;
 COMMENT ON FUNCTION all_locked(text, bigint[], bigint[]) IS
     'Raises an error where more rows of a table of p_rule were deleted than locked before. p_rows, p_locked: how many, by table; NULL: '
     'none had to be locked.';
+
+-- all_found: the same of rows that were read, and locked or not: those that have moved elsewhere since stay, and what was deleted is
+-- theirs.
+--# create function all_found
+CREATE OR REPLACE FUNCTION all_found(p_rule text, p_rows bigint[], p_found bigint[])
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    PERFORM none_moved(t.name, true)
+    FROM rule AS r
+    CROSS JOIN LATERAL unnest(r.tables, p_rows, p_found) WITH ORDINALITY AS t(name, rows, found, place)
+    WHERE r.rule = p_rule
+      AND t.rows <> t.found
+    ORDER BY t.place
+    LIMIT 1;
+END
+$windrow$;
+--# comment on function all_found
+COMMENT ON FUNCTION all_found(text, bigint[], bigint[]) IS
+    'Raises an error where other rows of a table of p_rule were deleted than read before. p_rows, p_found: how many, by table; NULL: it '
+    'does not count.';
+
+-- none_moved: the error where a batch has deleted other rows than it has read.
+--# create function none_moved
+CREATE OR REPLACE FUNCTION none_moved(p_table text, p_moved boolean)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF p_moved THEN
+        RAISE EXCEPTION 'rows of % have come to what a batch deletes, or have gone elsewhere', p_table
+            USING ERRCODE = 'serialization_failure', HINT = 'The batch is rolled back and tried again.';
+    END IF;
+END
+$windrow$;
+--# comment on function none_moved
+COMMENT ON FUNCTION none_moved(text, boolean) IS
+    'Raises an error where p_moved says that rows of p_table are still there after what they name was deleted.';
 
 -- all_gone: the same as none_left for all tables of a rule, by how many rows there still are.
 --# create function all_gone

@@ -50,9 +50,44 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "come-between",
         what: "a row in between that comes after the batch has locked its like goes with what nobody has read",
-        postgres: &[edit("p_rows[n] > p_locked[n]", "false")],
+        postgres: &[edit("t.rows <> t.found", "t.rows < t.found")],
         mysql: &[edit("p_rows > p_locked AND", "false AND")],
         noticed_by: &["beneath::SERVER::what_comes_with_a_step_of_its_own_goes_with_it"],
+    },
+    Defect {
+        name: "moved-elsewhere",
+        what: "PostgreSQL: what is below a row in between goes, though that has become one of another family",
+        postgres: &[edit("t.rows <> t.found", "t.rows > t.found")],
+        mysql: &[],
+        noticed_by: &["beneath::moved::postgres::a_step_that_moves_keeps_what_is_below_it"],
+    },
+    Defect {
+        name: "moved-elsewhere-and-copied",
+        what: "MySQL: a purge fails as it copies what is below a row that has become one of another family",
+        postgres: &[],
+        mysql: &[edit(" = w.id FOR UPDATE;", " = w.id;")],
+        noticed_by: &[
+            "beneath::moved::mysql::a_step_that_moves_keeps_what_is_below_it_from_a_purge",
+        ],
+    },
+    Defect {
+        name: "moved-elsewhere-with-what-it-names",
+        what: "what a row in between names goes, though that has become one of another family",
+        postgres: &[edit("IF p_moved THEN", "IF false THEN")],
+        mysql: &[edit(
+            "t.`step_id` = p.`id` FOR UPDATE;",
+            "t.`step_id` = p.`id`;",
+        )],
+        noticed_by: &["beneath::moved::SERVER::a_step_that_moves_keeps_what_it_names"],
+    },
+    Defect {
+        name: "moved-elsewhere-from-a-purge",
+        what: "PostgreSQL: a purge leaves a family of which a row has become one of another family meanwhile",
+        postgres: &[edit("CONTINUE WHEN SQLSTATE = '40001' AND v_try = 1;", "")],
+        mysql: &[],
+        noticed_by: &[
+            "beneath::moved::postgres::a_step_that_moves_keeps_what_is_below_it_from_a_purge",
+        ],
     },
     Defect {
         name: "keepers-read-once",

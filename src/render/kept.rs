@@ -2,7 +2,6 @@
 
 use super::edges::EdgeView;
 use super::names::variable;
-use super::views::StepView;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, TableId};
 use crate::plan::{Plan, Purge, Step};
@@ -62,22 +61,6 @@ pub(super) fn found(graph: &Graph, purge: &Purge, id: TableId, naming: &str) -> 
         true => variable(graph, id),
         false => String::new(),
     }
-}
-
-/// Whether the rows of a table that a batch collects are locked even where no foreign key refers to them: how many it deletes says
-/// nothing of them, as it deletes them by these keys, or leaves them to a foreign key.
-pub(super) fn is_always_locked(
-    graph: &Graph,
-    purge: &Purge,
-    steps: &[StepView],
-    id: TableId,
-) -> bool {
-    let mut own = purge.steps.iter().zip(steps);
-    let mut own = own
-        .find(|(step, _)| step.table == id)
-        .map(|it| it.1)
-        .into_iter();
-    is_referenced(graph, id) && own.any(|step| !step.collected.is_empty() || step.cascade.is_some())
 }
 
 /// The tables between a root table and others whose rows batches lock so.

@@ -467,12 +467,22 @@ fn collect_view(
             .collect(),
         locks: kept::is_listed(graph, purge, id),
         referenced: kept::is_referenced(graph, id),
-        always: kept::is_always_locked(graph, purge, steps, id),
+        always: is_always_locked(graph, purge, steps, id),
         naming: naming(graph, purge, id, dialect),
         joined: between(graph, rule, id, dialect).is_some(),
         locked: kept::locked(graph, purge, id),
         users: left::users(graph, purge, steps, id),
     }
+}
+
+/// Whether the rows of a table that a batch collects are locked even where no foreign key refers to them: how many it deletes says
+/// nothing of them, as it deletes them by these keys, or leaves them to a foreign key.
+fn is_always_locked(graph: &Graph, purge: &Purge, steps: &[StepView], id: TableId) -> bool {
+    let mut own = purge.steps.iter().zip(steps);
+    kept::is_referenced(graph, id)
+        && own.any(|(step, view)| {
+            step.table == id && (!view.collected.is_empty() || view.cascade.is_some())
+        })
 }
 
 /// That row `t` of a collected table names rows of others, where nothing else is asked of the keys.

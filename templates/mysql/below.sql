@@ -80,7 +80,8 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- for edge in collect.edges %}
 {%- if collect.joined and archives %}
 {%- filter fit %}
-    «SELECT COUNT(*) ‹INTO {% if collect.locked %}{{ collect.locked }}{% else %}v_copied{% endif %}› FROM {{ <b.rows edge table={collect.table} /> }} FOR UPDATE»;
+    «SELECT COUNT(*) ‹INTO {% if collect.locked %}{{ collect.locked }}{% else %}v_copied{% endif %}›
+    FROM {{ <b.rows edge table={collect.table} /> }} FOR UPDATE»;
 {%- endfilter %}
 {%- elif collect.referenced or not collect.joined %}
 {%- filter fit %}

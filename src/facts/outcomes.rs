@@ -290,9 +290,10 @@ pub const REFUSALS: [Outcome; 20] = [
     ),
     outcome(
         "no foreign key is checked",
-        "PostgreSQL: the session has `session_replication_role = replica`, as one that applies what was replicated: keys that refuse a \
-         deletion would not.",
-        "`SET session_replication_role = origin`, or another session.",
+        "PostgreSQL: the session has `session_replication_role = replica`, as one that applies what was replicated, or the triggers of a \
+         key are disabled (`ALTER TABLE … DISABLE TRIGGER ALL`), on the table that follows: keys that refuse a deletion would not.",
+        "`SET session_replication_role = origin`, or another session; or `ALTER TABLE … ENABLE TRIGGER ALL`, once whoever disabled them \
+         is done.",
     ),
     outcome(
         "the collation",

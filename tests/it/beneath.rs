@@ -28,6 +28,7 @@ tests! {
     on_postgres: [
         what_comes_instead_of_a_step_that_went_goes_with_it,
         a_session_that_checks_no_foreign_key_deletes_nothing,
+        what_only_a_disabled_key_would_keep_stays,
     ],
     on_mariadb: [
         a_session_that_looks_into_the_past_deletes_what_is_there_now,
@@ -365,6 +366,60 @@ fn a_session_that_checks_no_foreign_key_deletes_nothing() {
     let run = database.run(json!({})).expect("a run");
     assert_eq!(run["rules"][0]["families"], 1, "{run}");
     assert_eq!(left(&mut database), Rows::new());
+}
+
+/// Nor where the triggers of the key are disabled, before a run or during one.
+fn what_only_a_disabled_key_would_keep_stays() {
+    let mut database = database(Dialect::Postgres, STRATEGIES[0], true, "NO ACTION");
+    database.execute(
+        "CREATE TABLE bill (id bigint PRIMARY KEY, run_id bigint REFERENCES run (id));
+         INSERT INTO bill VALUES (1, 2)",
+    );
+    let before = left(&mut database);
+    let off = "ALTER TABLE run DISABLE TRIGGER ALL";
+    let said = "no foreign key is checked: a trigger of table public.run is disabled";
+    for disabled in [
+        off,
+        "ALTER TABLE run DISABLE TRIGGER ALL; ALTER TABLE step DISABLE TRIGGER ALL",
+    ] {
+        database.execute(disabled);
+        let calls = [
+            ("run", json!({})),
+            ("run", json!({"dry_run": true})),
+            ("purge", json!({"key": [2]})),
+            ("arm", json!({})),
+        ];
+        for (routine, options) in calls {
+            let refused = match routine {
+                "arm" => database.attempt("CALL W.arm()"),
+                _ => database.call(routine, options).map(drop),
+            };
+            let refused = format!("{:#}", refused.expect_err("no keys"));
+            assert!(refused.contains(said), "{routine}: {refused}");
+        }
+        let run = database
+            .run(json!({"trigger": "SCHEDULED"}))
+            .expect("a run");
+        assert_eq!(run["reason"], said, "{run}");
+        assert_eq!(left(&mut database), before);
+        database.execute("ALTER TABLE run ENABLE TRIGGER ALL; ALTER TABLE step ENABLE TRIGGER ALL");
+    }
+
+    // The run has begun; the second of its batches waits for whoever disables them.
+    database
+        .set_setting("batch_families", 1)
+        .expect("a setting");
+    let mut rival = database.connect();
+    rival.execute("BEGIN").expect("a transaction");
+    rival.execute(off).expect("a change");
+    let answer = meanwhile(&mut database, &mut rival, "run", json!({}), |_, _| ());
+    assert_eq!(answer["status"], "failed", "{answer}");
+    assert!(answer["reason"].to_string().contains(said), "{answer}");
+    assert_eq!(left(&mut database), before);
+
+    database.execute("ALTER TABLE run ENABLE TRIGGER ALL");
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
 }
 
 /// A look at a table WITH SYSTEM VERSIONING would find nothing of what came later, and nothing would be deleted.

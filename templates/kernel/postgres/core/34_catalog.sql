@@ -122,8 +122,27 @@ COMMENT ON VIEW keys_on IS
     'and those that act when a column is set (event; confdeltype: what they do then); keys of partitions on the referring side are '
     'left out.';
 
+-- triggers_off: by which the server would look at a foreign key when a row of a covered table is deleted, but for ALTER TABLE ... DISABLE
+-- TRIGGER ALL, or ENABLE REPLICA TRIGGER.
+--# create view triggers_off
+CREATE OR REPLACE VIEW triggers_off AS
+SELECT p.table_id, g.oid AS trigger_id
+FROM covered AS p
+CROSS JOIN LATERAL (
+    SELECT t.oid, t.tgconstraint, t.tgtype, t.tgenabled FROM pg_trigger AS t WHERE t.tgrelid = p.table_id OFFSET 0
+) AS g
+WHERE p.goes
+  AND g.tgconstraint <> 0
+  AND g.tgtype & 8 = 8
+  AND g.tgenabled IN ('D', 'R');
+--# comment on view triggers_off
+COMMENT ON VIEW triggers_off IS
+    'The triggers of foreign keys that are disabled on tables whose rows are deleted: the server does not look whether something refers '
+    'to a row.';
+
 -- keys_off: a session that applies what others have replicated looks at no foreign key: none would refuse what it has to, and a row could
--- lose the one that it refers to. Rules act there that act nowhere else (ENABLE REPLICA RULE).
+-- lose the one that it refers to. Rules act there that act nowhere else (ENABLE REPLICA RULE). So it is in any session where the triggers
+-- of a key are disabled.
 --# create function keys_off
 CREATE OR REPLACE FUNCTION keys_off()
 RETURNS text
@@ -132,7 +151,12 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN CASE
-        WHEN current_setting('session_replication_role') <> 'replica' THEN NULL
+        WHEN current_setting('session_replication_role') <> 'replica' THEN (
+            SELECT format('no foreign key is checked: a trigger of table %s is disabled', t.table_id::regclass)
+            FROM triggers_off AS t
+            ORDER BY 1
+            LIMIT 1
+        )
         WHEN EXISTS (SELECT FROM keys_on) THEN 'no foreign key is checked: session_replication_role is replica'
         WHEN EXISTS (
             SELECT FROM covered AS p
@@ -144,7 +168,7 @@ END
 $windrow$;
 --# comment on function keys_off
 COMMENT ON FUNCTION keys_off() IS
-    'Why this session may not delete or bring back rows to which foreign keys refer; NULL if it may.';
+    'Why nobody, or not this session, may delete or bring back rows to which foreign keys refer; NULL if it may.';
 
 -- sorts_anew: a collation whose library has been replaced since its indexes were built, by an upgrade of the system or of its image. The
 -- texts stand in another order there: what an index does not find would be taken for a hold or a parent that does not exist.
@@ -445,6 +469,9 @@ BEGIN
             SELECT 'foreign ' || p.table_id, p.relkind::text
             FROM these AS p
             WHERE p.relkind NOT IN ('r', 'p')
+            UNION ALL
+            SELECT 'off ' || t.trigger_id, t.table_id::text
+            FROM triggers_off AS t
         ) AS s
     );
 END
@@ -585,7 +612,10 @@ BEGIN
                 '%I.arm().', current_schema());
     ELSIF v_reason = keys_off() THEN
         RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'SET session_replication_role = origin, or call it in another session.';
+            USING ERRCODE = '55000', HINT = CASE
+                WHEN EXISTS (SELECT FROM triggers_off) THEN 'ALTER TABLE ... ENABLE TRIGGER ALL; rows may refer to others that are gone.'
+                ELSE 'SET session_replication_role = origin, or call it in another session.'
+            END;
     ELSIF v_reason = sorts_anew() THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Rows that an index does not find would be taken for missing. REINDEX what has texts, then '
@@ -633,6 +663,7 @@ BEGIN
     v_why := coalesce(
         stranger(),
         unfinished(),
+        keys_off(),
         replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN

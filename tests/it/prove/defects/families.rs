@@ -100,6 +100,23 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["beneath::keepers::SERVER::what_keeps_a_run_by_a_step_from_now_on_keeps_it"],
     },
     Defect {
+        name: "keys-disabled",
+        what: "PostgreSQL: what a foreign key would keep, but for its triggers that are disabled, loses what it refers to",
+        postgres: &[edit("AND g.tgenabled IN ('D', 'R')", "AND false")],
+        mysql: &[],
+        noticed_by: &["beneath::what_only_a_disabled_key_would_keep_stays"],
+    },
+    Defect {
+        name: "keys-disabled-meanwhile",
+        what: "PostgreSQL: a run goes on where the triggers of a foreign key are disabled",
+        postgres: &[edit(
+            "        keys_off(),\n        replaced",
+            "        replaced",
+        )],
+        mysql: &[],
+        noticed_by: &["beneath::what_only_a_disabled_key_would_keep_stays"],
+    },
+    Defect {
         name: "refused-at-once",
         what: "a family to which a foreign key has got a row since it was judged counts as failed",
         postgres: &[edit("AND p_half IS NULL AND v_retries = 0", "AND false")],

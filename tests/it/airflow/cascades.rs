@@ -77,11 +77,6 @@ fn one_that_does_not_is_not() {
             "",
             "ALTER TABLE xcom DROP CONSTRAINT %s, ADD FOREIGN KEY (dag_id, task_id, run_id, map_index) REFERENCES task_instance (dag_id, task_id, run_id, map_index)",
         ),
-        with(
-            "quote_ident(t.tgname)",
-            "JOIN pg_trigger AS t ON t.tgconstraint = c.oid AND t.tgrelid = c.confrelid AND t.tgtype & 8 = 8",
-            "ALTER TABLE task_instance DISABLE TRIGGER %s",
-        ),
         "SET track_counts = off".to_owned(),
         "CREATE FUNCTION seen.watch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
          CREATE TRIGGER watch BEFORE DELETE ON task_map FOR EACH ROW EXECUTE FUNCTION seen.watch()"

@@ -366,16 +366,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
-        name: "deaf-key",
-        what: "rows are left to a foreign key whose trigger is disabled",
-        postgres: &[edit(
-            "\n                    AND g.tgenabled IN ('A', 'O')",
-            "",
-        )],
-        mysql: &[],
-        noticed_by: &["airflow::cascades::one_that_does_not_is_not"],
-    },
-    Defect {
         name: "uncounted-cascade",
         what: "what a foreign key has deleted is counted as one row more",
         postgres: &[edit(

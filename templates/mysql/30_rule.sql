@@ -36,11 +36,11 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_source
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_source(IN p_retention bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_said with scopes and their seconds, NULL: for ever. p_retention overrides these.'
+COMMENT 'Fills work_told with scopes and their seconds, NULL: for ever. p_retention overrides these.'
 BEGIN
     -- {{ rule.source.why }}
-    INSERT INTO work_said (scope, seconds)
-    SELECT {{ rule.source.scope }}, {% if rule.source.ends %}IF({{ rule.source.ends }}, {% endif %}COALESCE(p_retention, {{ rule.source.seconds }}){% if rule.source.ends %}, NULL){% endif %}
+    INSERT INTO work_told (scope, seconds)
+    SELECT {{ rule.source.scope_text }}, {% if rule.source.ends %}IF({{ rule.source.ends }}, {% endif %}COALESCE(p_retention, {{ rule.source.seconds }}){% if rule.source.ends %}, NULL){% endif %}
     FROM {{ rule.source.rows }}
 {%- if rule.source.says %}
     WHERE {{ rule.source.says }}

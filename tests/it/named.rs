@@ -49,6 +49,7 @@ const KINDS: [(&str, Option<i64>); 5] = [
 tests! {
     every_server: [
         what_a_row_names_goes_with_it,
+        what_the_column_has_no_room_for_is_the_scope_of_no_row,
     ],
 }
 
@@ -206,4 +207,80 @@ fn what_a_row_names_goes_with_it(dialect: Dialect) {
         orphans.iter().all(|check| check["severity"] == "ok"),
         "{orphans:?}"
     );
+}
+
+const ROOMY: &str = r#"
+name = "roomy"
+
+[tables]
+job  = { key = "id bigint" }
+task = { key = "id bigint" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { per = "kind varchar", from = "job_kind: name -> keep days", safety_lag = "0s" }
+
+[rules.tasks]
+strategy  = "end-time"
+root      = "task"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { per = "team bigint", from = "team: id -> keep days", default = "30d", safety_lag = "0s" }
+"#;
+
+/// A definition, or a policy, with a text too long for the column of the roots, with a sign that its character set lacks, or with a
+/// number that is too large: it is no other scope's, and stops nothing.
+fn what_the_column_has_no_room_for_is_the_scope_of_no_row(dialect: Dialect) {
+    let graph = graph_of(ROOMY);
+    let (time, narrow, wide) = match dialect {
+        Dialect::Postgres => ("timestamp", "varchar(20)", ""),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "datetime",
+            "varchar(20) CHARACTER SET latin1",
+            " CHARACTER SET utf8mb4",
+        ),
+    };
+    let schema = format!(
+        "CREATE TABLE job_kind (name varchar(100){wide} PRIMARY KEY, keep integer);
+         CREATE TABLE team (id bigint PRIMARY KEY, keep integer);
+         CREATE TABLE job (id bigint PRIMARY KEY, kind {narrow}, state varchar(20), ended {time});
+         CREATE TABLE task (id bigint PRIMARY KEY, team integer, state varchar(20), ended {time});"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph);
+    database.arm();
+    database.execute(
+        "INSERT INTO job VALUES (1, 'nightly', 'done', '2025-01-01'), (2, 'a kind that no run h', 'done', '2025-01-01'),
+             (3, '????', 'done', '2025-01-01'), (4, 'weekly', 'done', '2025-12-20');
+         INSERT INTO task VALUES (1, 2147483647, 'done', '2025-01-01'), (2, 7, 'done', '2025-12-20'), (3, 8, 'done', '2025-12-20')",
+    );
+    let (mut said, mut teams) = (Vec::new(), Vec::new());
+    for number in 0..40 {
+        said.push(format!(
+            "('a kind that no run has had so far, {number}', 1)"
+        ));
+        said.push(format!("('kind {number}', 1)"));
+        teams.push(format!("({}, 1)", 3_000_000_000_i64 + number));
+        teams.push(format!("({}, 1)", 100 + number));
+    }
+    database.execute(&format!(
+        "INSERT INTO job_kind VALUES ('nightly', 7), ('a kind that no run has had', 7), ('łódź', 7), ('weekly', 100), {};
+         INSERT INTO team VALUES (7, 7), (9223372036854775807, 7), (2147483647, NULL), {}",
+        said.join(", "),
+        teams.join(", ")
+    ));
+    let options = json!({"as_of": "2026-01-14T00:00:00Z"});
+    let preview = database.preview(options.clone()).expect("a preview");
+    assert_eq!(preview["rules"][0]["families"], 1, "{preview}");
+    let policy = json!({"rule": "jobs", "scope": "łęk", "retention": "30d"});
+    database.call("set_policy", policy).expect("a policy");
+    let run = database.run(options).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(
+        database.texts("SELECT id FROM job ORDER BY id"),
+        ["2", "3", "4"]
+    );
+    assert_eq!(database.texts("SELECT id FROM task ORDER BY id"), ["3"]);
 }

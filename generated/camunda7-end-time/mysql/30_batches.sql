@@ -35,11 +35,11 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_source$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_said with scopes and their seconds, NULL: for ever. p_retention overrides these. [body 444ae29480a9]'
+COMMENT 'Fills work_told with scopes and their seconds, NULL: for ever. p_retention overrides these. [body ab29e18bde45]'
 BEGIN
     -- Without a policy, the spec says it by value.
-    INSERT INTO work_said (scope, seconds)
-    SELECT d.scope, COALESCE(p_retention, d.seconds)
+    INSERT INTO work_told (scope, seconds)
+    SELECT CAST(d.scope AS CHAR), COALESCE(p_retention, d.seconds)
     FROM (
         SELECT 'instance-deletion' AS scope, 2592000 AS seconds
         UNION ALL SELECT 'set-job-retries', 604800

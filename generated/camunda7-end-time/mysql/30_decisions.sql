@@ -20,12 +20,12 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_source$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_source(IN p_retention bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_said with scopes and their seconds, NULL: for ever. p_retention overrides these. [body d56fb09fc4aa]'
+COMMENT 'Fills work_told with scopes and their seconds, NULL: for ever. p_retention overrides these. [body 99e28a02a96f]'
 BEGIN
     -- Without a policy, the definition in ACT_RE_DECISION_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred
     -- years is for ever.
-    INSERT INTO work_said (scope, seconds)
-    SELECT d.`ID_`, IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400), NULL)
+    INSERT INTO work_told (scope, seconds)
+    SELECT CAST(d.`ID_` AS CHAR), IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400), NULL)
     FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d;
 END$$
 

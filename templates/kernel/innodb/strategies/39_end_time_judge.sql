@@ -75,10 +75,17 @@ END;
 --# create procedure work_scopes
 CREATE PROCEDURE work_scopes()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_said, work_scope, work_scope_of and work_due anew, with the types of work_type. end_time_scope() fills the first three.'
+COMMENT 'Makes work_told, work_said, work_scope, work_scope_of and work_due anew, with the types of work_type. end_time_scope() fills them.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_said, work_scope, work_scope_of, work_due;
+    DROP TEMPORARY TABLE IF EXISTS work_told, work_said, work_scope, work_scope_of, work_due;
     -- What is said of scopes, in any spelling: 1, by a policy; 2, by a definition; 3, that a run is for this one. seconds, NULL: forever.
+    CREATE TEMPORARY TABLE work_told (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        scope longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        said integer NOT NULL DEFAULT 2,
+        seconds bigint
+    ) ENGINE = InnoDB;
+    -- The same as values of the column: end_time_said().
     CREATE TEMPORARY TABLE work_said (
         pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         said integer NOT NULL DEFAULT 2,
@@ -309,8 +316,9 @@ BEGIN
     DECLARE v_keyed boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.keyed') FROM rule AS r WHERE r.rule = p_rule);
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn, work_holds, work_holds_of,
-        work_said, work_scope, work_scope_of, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc,
-        work_doubt, work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
+        work_told, work_said, work_scope, work_scope_of, work_held, work_root, work_seen, work_member, work_link, work_locked,
+        work_against, work_arc, work_doubt, work_front, work_case, work_rise, work_reach, work_stay, work_skip,
+        work_silent, work_due, work_lowest;
     IF v_keyed THEN
         CALL perform(p_rule, 'keys', 'false, @windrow_filled');
     END IF;
@@ -338,6 +346,39 @@ BEGIN
         SET o_cutoff = p_as_of - INTERVAL v_seconds SECOND;
     END IF;
     SET o_cutoff = CONVERT_TZ(o_cutoff, '+00:00', v_clock);
+END;
+
+-- end_time_said: what the column cannot have is the scope of no row, and is left out. The server says which that is: where it refuses
+-- some of what is told, half of that is tried, down to the one.
+--# create procedure end_time_said
+CREATE PROCEDURE end_time_said(IN p_hexed boolean)
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_said what work_told says of scopes that the column can have.'
+BEGIN
+    DECLARE v_from bigint;
+    DECLARE v_to   bigint;
+    DECLARE v_last bigint;
+    DECLARE v_size bigint;
+    DECLARE v_fits boolean;
+    SELECT MIN(t.pk) - 1, MAX(t.pk), MAX(t.pk) INTO v_from, v_to, v_last FROM work_told AS t;
+    WHILE v_from < v_last DO
+        SET v_fits = true;
+        BEGIN
+            DECLARE EXIT HANDLER FOR 1264, 1265, 1292, 1366, 1406 SET v_fits = false;
+            IF p_hexed THEN
+                INSERT INTO work_said (scope, said, seconds)
+                SELECT UNHEX(t.scope), t.said, t.seconds FROM work_told AS t WHERE t.pk > v_from AND t.pk <= v_to;
+            ELSE
+                INSERT INTO work_said (scope, said, seconds)
+                SELECT t.scope, t.said, t.seconds FROM work_told AS t WHERE t.pk > v_from AND t.pk <= v_to;
+            END IF;
+        END;
+        IF v_fits OR v_to = v_from + 1 THEN
+            SET v_size = v_to - v_from, v_from = v_to, v_to = LEAST(v_last, v_to + 2 * v_size);
+        ELSE
+            SET v_to = v_from + (v_to - v_from) DIV 2;
+        END IF;
+    END WHILE;
 END;
 
 -- end_time_scope: whom the rule may clean, and up to which end time (exclusive). There may be thousands of policies: those of the
@@ -378,31 +419,23 @@ BEGIN
     IF v_source OR NOT v_said <=> v_before THEN
         -- Whatever they say: MariaDB loses a row that is deleted and inserted again in a transaction that is rolled back, as that of
         -- work_scope_of is here, while others come back.
+        DELETE FROM work_told;
         DELETE FROM work_said;
         DELETE FROM work_scope;
         DELETE FROM work_scope_of;
         IF v_scoped THEN
-            IF v_hexed THEN
-                INSERT INTO work_said (scope, said, seconds)
-                SELECT UNHEX(p.scope), 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds, v_spec), NULL)
-                FROM policy AS p
-                WHERE p.rule = p_rule
-                  AND (p.refers_to = v_column) IS NOT FALSE;
-                INSERT INTO work_said (scope, said, seconds)
-                SELECT UNHEX(p_scope), 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
-            ELSE
-                INSERT INTO work_said (scope, said, seconds)
-                SELECT p.scope, 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds, v_spec), NULL)
-                FROM policy AS p
-                WHERE p.rule = p_rule
-                  AND (p.refers_to = v_column) IS NOT FALSE;
-                INSERT INTO work_said (scope, said, seconds)
-                SELECT p_scope, 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
-            END IF;
+            INSERT INTO work_told (scope, said, seconds)
+            SELECT p.scope, 1, IF(p.enabled, COALESCE(p_retention, p.retention_seconds, v_spec), NULL)
+            FROM policy AS p
+            WHERE p.rule = p_rule
+              AND (p.refers_to = v_column) IS NOT FALSE;
+            INSERT INTO work_told (scope, said, seconds)
+            SELECT p_scope, 3, v_default FROM spec AS s WHERE p_scope IS NOT NULL;
             IF v_source THEN
                 SET @windrow_retention = p_retention;
                 CALL perform(p_rule, 'source', '@windrow_retention');
             END IF;
+            CALL end_time_said(v_hexed);
             -- What the column takes for one scope, whatever its spelling, is one: a policy overrides a definition, and of several the
             -- strictest counts. Without a gap, as a search counts them.
             INSERT INTO work_scope (position, scope, seconds)

@@ -5,6 +5,56 @@ use crate::support::defect::Defect;
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "errors-of-no-session",
+        what: "a session of MariaDB that keeps no conditions runs so, and no batch says what it failed with",
+        postgres: &[],
+        mysql: &[edit(
+            "/*M! SET SESSION max_error_count = 65535; */\n    CALL drop_shadows();",
+            "CALL drop_shadows();",
+        )],
+        noticed_by: &["poison::mariadb::a_session_that_keeps_no_conditions_says_what_failed"],
+    },
+    Defect {
+        name: "the-group-refuses-each",
+        what: "what a replication group or a cluster refuses is recorded family by family",
+        postgres: &[],
+        mysql: &[
+            edit("3024, 3098, 3989", "3024, 3989"),
+            edit("'Percona-XtraDB-Cluster prohibits%'", "'nothing'"),
+        ],
+        noticed_by: &["poison::SERVER::what_every_family_would_meet_ends_the_run"],
+    },
+    Defect {
+        name: "locked-without-a-word",
+        what: "where no condition is kept, a batch that others are in the way of is taken for one that cannot be deleted",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_number + 1 >= @@SESSION.max_error_count THEN",
+            "IF 1 = 0 THEN",
+        )],
+        noticed_by: &["poison::mysql::a_session_that_keeps_no_conditions_says_what_failed"],
+    },
+    Defect {
+        name: "a-condition-that-is-none",
+        what: "where no condition is kept, a handler reads one and fails by that",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_number > 0 THEN\n    REPEAT",
+            "IF true THEN\n    REPEAT",
+        )],
+        noticed_by: &["poison::SERVER::a_session_that_keeps_no_conditions_says_what_failed"],
+    },
+    Defect {
+        name: "no-room-for-a-scope",
+        what: "one definition that the column of the roots has no room for ends every run",
+        postgres: &[],
+        mysql: &[edit(
+            "FOR 1264, 1265, 1292, 1366, 1406 SET v_fits",
+            "FOR 1690 SET v_fits",
+        )],
+        noticed_by: &["named::SERVER::what_the_column_has_no_room_for_is_the_scope_of_no_row"],
+    },
+    Defect {
         name: "inclusive-cutoff",
         what: "an end time exactly at the cutoff counts as past",
         postgres: &[

@@ -26,46 +26,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["collated::SERVER::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
     },
     Defect {
-        name: "errors-of-no-session",
-        what: "a session of MariaDB that keeps no conditions runs so, and no batch says what it failed with",
-        postgres: &[],
-        mysql: &[edit(
-            "/*M! SET SESSION max_error_count = 65535; */\n    CALL drop_shadows();",
-            "CALL drop_shadows();",
-        )],
-        noticed_by: &["poison::mariadb::a_session_that_keeps_no_conditions_says_what_failed"],
-    },
-    Defect {
-        name: "the-group-refuses-each",
-        what: "what a replication group or a cluster refuses is recorded family by family",
-        postgres: &[],
-        mysql: &[
-            edit("3024, 3098, 3989", "3024, 3989"),
-            edit("'Percona-XtraDB-Cluster prohibits%'", "'nothing'"),
-        ],
-        noticed_by: &["poison::SERVER::what_every_family_would_meet_ends_the_run"],
-    },
-    Defect {
-        name: "locked-without-a-word",
-        what: "where no condition is kept, a batch that others are in the way of is taken for one that cannot be deleted",
-        postgres: &[],
-        mysql: &[edit(
-            "IF v_number + 1 >= @@SESSION.max_error_count THEN",
-            "IF 1 = 0 THEN",
-        )],
-        noticed_by: &["poison::mysql::a_session_that_keeps_no_conditions_says_what_failed"],
-    },
-    Defect {
-        name: "a-condition-that-is-none",
-        what: "where no condition is kept, a handler reads one and fails by that",
-        postgres: &[],
-        mysql: &[edit(
-            "IF v_number > 0 THEN\n    REPEAT",
-            "IF true THEN\n    REPEAT",
-        )],
-        noticed_by: &["poison::SERVER::a_session_that_keeps_no_conditions_says_what_failed"],
-    },
-    Defect {
         name: "off-for-all",
         what: "a rule that has suspension off switches it off for all rules",
         postgres: &[edit(
@@ -579,8 +539,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a list of scopes that was filled in a batch that is rolled back is filled again without being emptied",
         postgres: &[],
         mysql: &[edit(
-            "        DELETE FROM work_said;\n        DELETE FROM work_scope;\n        DELETE FROM work_scope_of;\n        IF v_scoped",
-            "\n        IF v_before IS NOT NULL THEN\n            DELETE FROM work_said;\n            DELETE FROM work_scope;\n            DELETE FROM work_scope_of;\n        END IF;\n        IF v_scoped",
+            "        DELETE FROM work_told;\n        DELETE FROM work_said;\n        DELETE FROM work_scope;\n        DELETE FROM work_scope_of;\n        IF v_scoped",
+            "\n        IF v_before IS NOT NULL THEN\n            DELETE FROM work_told;\n            DELETE FROM work_said;\n            DELETE FROM work_scope;\n            DELETE FROM work_scope_of;\n        END IF;\n        IF v_scoped",
         )],
         noticed_by: &[
             "work_tables::mariadb::a_batch_that_is_rolled_back_leaves_no_scope_that_is_not_to_be_cleaned",

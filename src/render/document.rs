@@ -17,6 +17,7 @@ use super::{
     above, acting, archive, cascade, edges, keeps, kernel, newest, orphan_guard, restore, settings,
     stamp,
 };
+use crate::column::Epoch;
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
@@ -165,9 +166,9 @@ struct RuleDocument<'a> {
     time_name: String,
     #[serde(skip_serializing_if = "is_not")]
     zoned: bool,
-    /// MySQL and MariaDB: whether a number says the end of a root, so that it is not bound to the years of a TIMESTAMP.
-    #[serde(skip_serializing_if = "is_not")]
-    by_number: bool,
+    /// MySQL and MariaDB: the time before all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least: Option<&'static str>,
     /// The zone of the application's clock, where the time has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     zone: Option<&'a str>,
@@ -300,6 +301,21 @@ struct Field<'a> {
     figure: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<&'a str>,
+}
+
+/// Whether what rows become due by is an instant.
+fn is_zoned(rule: &Rule) -> bool {
+    rule.single().is_some() || rule.end_time.kind == graph::Kind::Timestamptz
+}
+
+/// The time before all others that the column can hold on MySQL and MariaDB: a day is its end, and only a number says instants that a
+/// TIMESTAMP cannot.
+fn least(rule: &Rule) -> &'static str {
+    match rule.epoch {
+        Some(Epoch::Date) => "0001-01-02 00:00:00",
+        None if is_zoned(rule) => "1970-01-01 00:00:01",
+        _ => "0001-01-01 00:00:00",
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -552,8 +568,8 @@ pub(super) fn of_rule(
             .collect(),
         time_name: time_name(graph, rule),
         zone: (time_kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
-        zoned: rule.single().is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
-        by_number: rule.epoch.is_some() && !postgres,
+        zoned: is_zoned(rule),
+        least: (!postgres).then(|| least(rule)),
         scope_name: scope.map(|column| column.name.as_str()),
         scope_type: scope.map(|column| {
             if postgres {

@@ -367,7 +367,7 @@ fn load(installation: &mut Installation, case: &Case) -> Result<(), String> {
         let mut options = hold.clone();
         // Some are of rows that are not there, and some have passed since.
         options["even_if_absent"] = json!(true);
-        options["until"] = Value::Null;
+        options.as_object_mut().expect("options").remove("until");
         let stored = installation
             .set_hold(options)
             .map_err(|error| format!("hold {hold}: {error:#}"))?;

@@ -317,7 +317,7 @@ BEGIN
     DECLARE v_keys longtext DEFAULT '[]';
     SELECT
         JSON_CONTAINS(k.document, '"family"', '$.unit') IS TRUE,
-        IF(k.zoned AND NOT JSON_CONTAINS_PATH(k.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00'),
+        JSON_VALUE(k.document, '$.least'),
         s.sweep_id, s.handed_out, s.around, s.start_time, s.start_key
     INTO v_windows, v_least, v_sweep, v_handed_out, v_around, v_time, v_key
     FROM rule AS k
@@ -460,7 +460,7 @@ BEGIN
     SET o_claim = NULL;
     SELECT
         r.strategy, JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE, JSON_VALUE(r.document, '$.first_key'),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00')
+        JSON_VALUE(r.document, '$.least')
     INTO v_strategy, v_plain, v_first, v_least
     FROM rule AS r
     WHERE r.rule = p_rule;

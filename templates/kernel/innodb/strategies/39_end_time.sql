@@ -48,7 +48,7 @@ BEGIN
     DECLARE v_least     datetime(6);
     SELECT
         JSON_VALUE(r.document, '$.first_key'),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00')
+        JSON_VALUE(r.document, '$.least')
     INTO v_first, v_least
     FROM rule AS r
     WHERE r.rule = p_rule;

@@ -9,7 +9,7 @@ BEGIN
     DECLARE v_time datetime(6);
     SELECT
         JSON_VALUE(r.document, '$.first_key'),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00'),
+        JSON_VALUE(r.document, '$.least'),
         JSON_CONTAINS(r.document, '"id"', '$.hexed') IS TRUE
     INTO v_key, v_time, @windrow_hexed
     FROM rule AS r
@@ -404,7 +404,7 @@ BEGIN
         r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
         JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE,
         r.retention, COALESCE(p_retention, r.retention, r.minimum),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00'),
+        JSON_VALUE(r.document, '$.least'),
         CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope),
         LOWER(CONCAT(r.root, '.', r.scope_name))
     INTO v_scoped, v_opt_in, v_source, v_hexed, v_spec, v_default, v_least, v_said, v_column
@@ -612,7 +612,7 @@ BEGIN
         JSON_CONTAINS_PATH(r.document, 'one', '$.closed'), JSON_CONTAINS_PATH(r.document, 'one', '$.linked'),
         JSON_CONTAINS_PATH(r.document, 'one', '$.nested'), JSON_CONTAINS_PATH(r.document, 'one', '$.keeps'),
         JSON_CONTAINS_PATH(r.document, 'one', '$.newest'),
-        IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '2038-01-19 03:14:07', '9999-12-31 23:59:59')
+        IF(YEAR(JSON_VALUE(r.document, '$.least')) = 1970, '2038-01-19 03:14:07', '9999-12-31 23:59:59')
     INTO v_closed, v_linked, v_nested, v_keeps, v_newest, v_late
     FROM rule AS r
     WHERE r.rule = p_rule;

@@ -53,7 +53,7 @@ CREATE PROCEDURE timed_least(IN p_rule varchar(64), OUT o_time datetime(6))
 SQL SECURITY DEFINER
 COMMENT 'The time before all others that the column of p_rule can hold.'
 BEGIN
-    SELECT IF(r.zoned AND NOT JSON_CONTAINS_PATH(r.document, 'one', '$.by_number'), '1970-01-01 00:00:01', '0001-01-01 00:00:00')
+    SELECT JSON_VALUE(r.document, '$.least')
     INTO o_time
     FROM rule AS r
     WHERE r.rule = p_rule;

@@ -26,14 +26,13 @@ fn a_held_family_stays_until_the_hold_ends(dialect: Dialect) {
             root(4, SUCCESS, 90),
         ],
     );
-    for (key, until) in [
-        (1, json!(null)),
-        (3, json!("2999-01-01T00:00:00Z")),
-        (4, json!("2999-01-01T00:00:00Z")),
+    let later = "2999-01-01T00:00:00Z";
+    for options in [
+        json!({"key": 1, "reason": "audit"}),
+        json!({"key": 3, "reason": "audit", "until": later}),
+        json!({"key": 4, "reason": "audit", "until": later}),
     ] {
-        let hold = database
-            .set_hold(json!({"key": key, "reason": "audit", "until": until}))
-            .expect("a hold");
+        let hold = database.set_hold(options).expect("a hold");
         assert_eq!(hold["exists"], true);
     }
     database.execute("UPDATE W.hold SET until = '2020-01-01' WHERE \"key\" = '4'");

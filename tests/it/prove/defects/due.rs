@@ -147,8 +147,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "what has a time before the year 1000 is never looked for",
         postgres: &[],
         mysql: &[edit(
-            "'1970-01-01 00:00:01', '0001-01-01 00:00:00')\n    INTO o_time",
-            "'1970-01-01 00:00:01', '1000-01-01 00:00:00')\n    INTO o_time",
+            "SELECT JSON_VALUE(r.document, '$.least')\n",
+            "SELECT GREATEST(JSON_VALUE(r.document, '$.least'), '1000-01-01')\n",
         )],
         noticed_by: &["zero::SERVER::the_first_year_is_a_time"],
     },

@@ -9,7 +9,7 @@ use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, meaning, role_name};
 use super::partitions::Partitions;
-use super::rules::{batch_setting, by_calendar, clock, nested, time_name};
+use super::rules::{batch_setting, by_calendar, clock, is_zoned, least, nested, time_name};
 use super::spelling::{hexed, key, spelled};
 use super::tables::counted;
 use super::views::StrategyView;
@@ -17,7 +17,6 @@ use super::{
     above, acting, archive, cascade, edges, keeps, kernel, newest, orphan_guard, restore, settings,
     stamp,
 };
-use crate::column::Epoch;
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
@@ -301,21 +300,6 @@ struct Field<'a> {
     figure: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<&'a str>,
-}
-
-/// Whether what rows become due by is an instant.
-fn is_zoned(rule: &Rule) -> bool {
-    rule.single().is_some() || rule.end_time.kind == graph::Kind::Timestamptz
-}
-
-/// The time before all others that the column can hold on MySQL and MariaDB: a day is its end, and only a number says instants that a
-/// TIMESTAMP cannot.
-fn least(rule: &Rule) -> &'static str {
-    match rule.epoch {
-        Some(Epoch::Date) => "0001-01-02 00:00:00",
-        None if is_zoned(rule) => "1970-01-01 00:00:01",
-        _ => "0001-01-01 00:00:00",
-    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

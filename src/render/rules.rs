@@ -2,6 +2,7 @@
 
 use super::last;
 use super::names::fixed_offset;
+use crate::column::Epoch;
 use crate::graph::{Graph, Kind, Rule, Unit};
 
 /// Whether rows of other tables are deleted with the single rows of a rule.
@@ -56,5 +57,20 @@ pub(super) fn clock(graph: &Graph, kind: Kind) -> String {
             seconds.abs() / 3600,
             seconds.abs() / 60 % 60
         ),
+    }
+}
+
+/// Whether what rows become due by is an instant.
+pub(super) fn is_zoned(rule: &Rule) -> bool {
+    rule.single().is_some() || rule.end_time.kind == Kind::Timestamptz
+}
+
+/// The time before all others that the column can hold on MySQL and MariaDB: a day is its end, and only a number says instants that a
+/// TIMESTAMP cannot.
+pub(super) fn least(rule: &Rule) -> &'static str {
+    match rule.epoch {
+        Some(Epoch::Date) => "0001-01-02 00:00:00",
+        None if is_zoned(rule) => "1970-01-01 00:00:01",
+        _ => "0001-01-01 00:00:00",
     }
 }

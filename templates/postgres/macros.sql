@@ -518,7 +518,8 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endfor %}
 {%- endcomponent w.delete_rows %}
 
-{#- That of tables in between the rows were deleted that were read before, no more and no others. -#}
+{#- That of tables in between no more rows were deleted than were read before, and that those which were not locked are gone: one that
+    has moved elsewhere stays, and what was deleted is its own. -#}
 {% component w.all_found(control, rule, rows) -%}
 {%- if rule.locks %}
 {%- filter fit %}
@@ -533,9 +534,10 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endfilter %}
 {%- endif %}
 {%- for collect in rule.collects %}
-{%- if collect.naming %}
+{%- if collect.naming or not (collect.locks or collect.always) %}
 {%- filter fit %}
-    PERFORM {{ control }}.none_moved({{ collect.table_literal }}, EXISTS (
+    PERFORM {{ control }}.none_moved({{ collect.table_literal }}, {# -#}
+    {% if collect.referenced and not collect.naming %}NOT {{ control }}.is_referenced({{ collect.table_literal }}) AND {% endif %}EXISTS (
         «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }})»));
 {%- endfilter %}
 {%- endif %}

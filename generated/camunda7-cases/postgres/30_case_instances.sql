@@ -225,10 +225,14 @@ BEGIN
         NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL ]);
     PERFORM windrow_camunda7_cases.none_moved('act_hi_varinst',
         EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
+    PERFORM windrow_camunda7_cases.none_moved('act_hi_taskinst', NOT windrow_camunda7_cases.is_referenced('act_hi_taskinst')
+        AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst)));
     PERFORM windrow_camunda7_cases.none_moved('act_hi_attachment',
         EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
     PERFORM windrow_camunda7_cases.none_moved('act_hi_detail',
         EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
+    PERFORM windrow_camunda7_cases.none_moved('act_hi_decinst', NOT windrow_camunda7_cases.is_referenced('act_hi_decinst')
+        AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst)));
     PERFORM windrow_camunda7_cases.none_moved('act_hi_dec_out',
         EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
     PERFORM windrow_camunda7_cases.none_moved('act_hi_dec_in',
@@ -264,6 +268,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 3e9a5efe7bf8', 'delete 536b98fac93f', 'members 325dd21e6adc', 'next c543747c790d', 'scope 27ec0cd2a07e',
+    'count 3e9a5efe7bf8', 'delete 790a19e94e60', 'members 325dd21e6adc', 'next c543747c790d', 'scope 27ec0cd2a07e',
     'undated 407ff1be4017', 'unlisted cf7c2595e716']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -325,10 +325,14 @@ BEGIN
         NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL ]);
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
         EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_taskinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_taskinst')
+        AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_attachment',
         EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail',
         EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_decinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_decinst')
+        AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out',
         EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in',
@@ -364,6 +368,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete 4211529c1cf5', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
+    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete b4008106430d', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
     'scope 45d5afe31281', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

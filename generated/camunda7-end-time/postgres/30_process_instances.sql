@@ -432,12 +432,16 @@ BEGIN
         cardinality(k_act_hi_decinst), NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL, NULL ]);
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
         EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_taskinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_taskinst')
+        AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_job_log',
         EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (k_act_hi_job_log)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_ext_task_log',
         EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS t WHERE t."id_" = ANY (k_act_hi_ext_task_log)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail',
         EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_decinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_decinst')
+        AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out',
         EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in',
@@ -477,6 +481,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete e39cb482f94e', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
+    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete 84af133a2acf', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
     'scope 321c26384f21', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

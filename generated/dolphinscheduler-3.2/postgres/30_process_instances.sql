@@ -206,6 +206,11 @@ BEGIN
         THEN (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
     PERFORM windrow_dolphinscheduler_3_2.all_found('process_instances', o_rows,
         ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
+    PERFORM windrow_dolphinscheduler_3_2.none_moved('t_ds_task_instance',
+        NOT windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance')
+        AND EXISTS (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance)));
+    PERFORM windrow_dolphinscheduler_3_2.none_moved('t_ds_alert', NOT windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert')
+        AND EXISTS (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert)));
 END $windrow$;
 
 -- process_instances_undated: roots that are final but have no end time; they can never become due.
@@ -238,6 +243,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count c91190046c24', 'delete d6e985341a39', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
+    'count c91190046c24', 'delete f8aa5b39861f', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
     'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -212,6 +212,14 @@ BEGIN
         THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
     PERFORM windrow_prefect_3.all_found('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
         NULL, cardinality(k_task_run_state), cardinality(k_task_run), NULL ]);
+    PERFORM windrow_prefect_3.none_moved('task_run', NOT windrow_prefect_3.is_referenced('task_run')
+        AND EXISTS (SELECT FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run)));
+    PERFORM windrow_prefect_3.none_moved('task_run_state', NOT windrow_prefect_3.is_referenced('task_run_state')
+        AND EXISTS (SELECT FROM "public"."task_run_state" AS t WHERE t."id" = ANY (k_task_run_state)));
+    PERFORM windrow_prefect_3.none_moved('flow_run_state', NOT windrow_prefect_3.is_referenced('flow_run_state')
+        AND EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."id" = ANY (k_flow_run_state)));
+    PERFORM windrow_prefect_3.none_moved('artifact', NOT windrow_prefect_3.is_referenced('artifact')
+        AND EXISTS (SELECT FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact)));
 END $windrow$;
 
 -- flow_runs_undated: roots that are final but have no end time; they can never become due.
@@ -244,6 +252,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 0cf036e1a2c8', 'delete 7c88e3b81c8c', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
+    'count 0cf036e1a2c8', 'delete 649686d99de7', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

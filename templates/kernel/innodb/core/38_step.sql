@@ -340,7 +340,8 @@ BEGIN
     IF p_errno IN (1317, 1927, 1053) THEN
         SET o_state = 'cancelled';
     ELSEIF NOT o_busy AND (
-        p_errno <> 1644 AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+        p_errno NOT IN (1139, 1172, 1644) AND p_errno < 10000
+            AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
         OR p_errno < 1000
         OR p_errno IN (1016, 1021, 1023, 1024, 1026, 1030, 1036, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1598, 1637)
         OR p_errno IN (1665, 1731, 1785, 1812, 1814, 1836, 1874, 1878, 1969, 3024, 3098, 3989)
@@ -366,7 +367,8 @@ SQL SECURITY DEFINER
 COMMENT 'Whether one more refusal of this kind ends the run: after 10, or 100 where others went (p_any).'
 BEGIN
     SET o_often = false;
-    IF p_errno = 1644 AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA') THEN
+    IF (p_errno IN (1139, 1172, 1644) OR p_errno >= 10000)
+        AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA') THEN
         SELECT COUNT(*) >= IF(p_any, 100, 10) INTO o_often
         FROM run_failure AS f
         WHERE f.run_id = p_run

@@ -261,6 +261,11 @@ BEGIN
     COMMIT;
     WHILE v_key IS NOT NULL DO
         SET v_reason = NULL;
+        -- What an installation replaces meanwhile would delete with the work tables of before.
+        CALL unfinished(v_message);
+        IF v_message IS NOT NULL THEN
+            CALL not_ready(v_message, 'let it finish, or run windrow install again');
+        END IF;
         CALL purge_one(v_run, v_rule, v_key, v_reason);
         CALL wait_for_ledger();
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

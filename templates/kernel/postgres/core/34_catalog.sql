@@ -131,6 +131,7 @@ FROM covered AS p
 CROSS JOIN LATERAL (
     SELECT t.oid, t.tgconstraint, t.tgtype, t.tgenabled FROM pg_trigger AS t WHERE t.tgrelid = p.table_id OFFSET 0
 ) AS g
+JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f'
 WHERE p.goes
   AND g.tgconstraint <> 0
   AND g.tgtype & 8 = 8

@@ -543,14 +543,14 @@ COMMENT ON FUNCTION is_raised(text) IS
     'Whether an error comes from the statement RAISE, by its context.';
 
 -- is_cancel: a trigger may raise the state of a cancel, too. A cancel that comes as a trigger begins a RAISE is known by its message,
--- where that is in English; elsewhere all are cancels.
+-- and so is one that a trigger has caught and raises again, where that is in English; elsewhere all are cancels.
 --# create function is_cancel
 CREATE OR REPLACE FUNCTION is_cancel(p_message text, p_context text)
 RETURNS boolean
 LANGUAGE sql STABLE
 SET search_path FROM CURRENT
 AS $windrow$
-    SELECT NOT is_raised(p_context) OR p_message LIKE 'canceling %' OR current_setting('lc_messages') !~* '^(c|posix|en)($|[_.@-])';
+    SELECT NOT is_raised(p_context) OR p_message LIKE '%canceling %' OR current_setting('lc_messages') !~* '^(c|posix|en)($|[_.@-])';
 $windrow$;
 --# comment on function is_cancel
 COMMENT ON FUNCTION is_cancel(text, text) IS
@@ -1027,8 +1027,7 @@ COMMENT ON FUNCTION all_locked(text, bigint[], bigint[]) IS
     'Raises an error where more rows of a table of p_rule were deleted than locked before. p_rows, p_locked: how many, by table; NULL: '
     'none had to be locked.';
 
--- all_found: the same of rows that were read, and locked or not: those that have moved elsewhere since stay, and what was deleted is
--- theirs.
+-- all_found: the same of rows that were read, locked or not. Fewer are no matter: others may have deleted some meanwhile.
 --# create function all_found
 CREATE OR REPLACE FUNCTION all_found(p_rule text, p_rows bigint[], p_found bigint[])
 RETURNS void
@@ -1040,14 +1039,14 @@ BEGIN
     FROM rule AS r
     CROSS JOIN LATERAL unnest(r.tables, p_rows, p_found) WITH ORDINALITY AS t(name, rows, found, place)
     WHERE r.rule = p_rule
-      AND t.rows <> t.found
+      AND t.rows > t.found
     ORDER BY t.place
     LIMIT 1;
 END
 $windrow$;
 --# comment on function all_found
 COMMENT ON FUNCTION all_found(text, bigint[], bigint[]) IS
-    'Raises an error where other rows of a table of p_rule were deleted than read before. p_rows, p_found: how many, by table; NULL: it '
+    'Raises an error where more rows of a table of p_rule were deleted than read before. p_rows, p_found: how many, by table; NULL: it '
     'does not count.';
 
 -- none_moved: the error where a batch has deleted other rows than it has read.

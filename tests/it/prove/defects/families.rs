@@ -12,7 +12,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a trigger that refuses one family with the state of a missing right ends the run",
         postgres: &[edit("AND is_raised(p_context)\n", "AND false\n")],
         mysql: &[edit(
-            "p_errno <> 1644 AND LEFT(p_sqlstate, 2)",
+            "p_errno NOT IN (1139, 1172, 1644) AND p_errno < 10000\n            AND LEFT(p_sqlstate, 2)",
             "LEFT(p_sqlstate, 2)",
         )],
         noticed_by: &["poison::SERVER::a_trigger_that_refuses_as_if_a_right_were_missing"],
@@ -50,14 +50,14 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "come-between",
         what: "a row in between that comes after the batch has locked its like goes with what nobody has read",
-        postgres: &[edit("t.rows <> t.found", "t.rows < t.found")],
+        postgres: &[edit("t.rows > t.found", "false")],
         mysql: &[edit("p_rows > p_locked AND", "false AND")],
         noticed_by: &["beneath::SERVER::what_comes_with_a_step_of_its_own_goes_with_it"],
     },
     Defect {
         name: "moved-elsewhere",
         what: "PostgreSQL: what is below a row in between goes, though that has become one of another family",
-        postgres: &[edit("t.rows <> t.found", "t.rows > t.found")],
+        postgres: &[edit("IF p_moved THEN", "IF false THEN")],
         mysql: &[],
         noticed_by: &["beneath::moved::postgres::a_step_that_moves_keeps_what_is_below_it"],
     },

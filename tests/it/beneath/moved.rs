@@ -19,6 +19,10 @@ tests! {
         a_step_that_moves_keeps_what_it_names,
         a_step_that_goes_holds_nothing_up,
     ],
+    on_postgres: [
+        one_that_comes_does_not_hide_one_that_moves,
+        a_step_that_a_trigger_deletes_holds_nothing_up,
+    ],
 }
 
 /// One of the steps of run 1 becomes one of a run that lives.
@@ -94,6 +98,33 @@ fn a_step_that_goes_holds_nothing_up(dialect: Dialect) {
             assert_eq!(rule["skipped"], json!({}), "{context}: {answer}");
             assert_eq!(left(&mut database), Rows::new(), "{context}: {answer}");
         }
+    }
+}
+
+/// As many are deleted as were read. A foreign key would hold the run of the one that comes.
+fn one_that_comes_does_not_hide_one_that_moves() {
+    let mut database = database(Dialect::Postgres, STRATEGIES[0], false, false);
+    let swaps = format!("{MOVES}; INSERT INTO step VALUES (19, 1)");
+    let answer = beside(&mut database, &swaps, "run", json!({}));
+    let stay = rows(&[("step", 11), ("part", 110)]);
+    assert_eq!(left(&mut database), stay, "{answer}");
+    assert_eq!(answer["status"], "done", "{answer}");
+}
+
+/// Fewer are deleted than were read, each time.
+fn a_step_that_a_trigger_deletes_holds_nothing_up() {
+    for keys in KEYS {
+        let mut database = database(Dialect::Postgres, STRATEGIES[0], false, keys);
+        database.execute(
+            "CREATE FUNCTION tidy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 DELETE FROM public.step AS s WHERE s.id = OLD.step_id AND NOT EXISTS (SELECT FROM public.part AS p WHERE p.step_id = s.id);
+                 RETURN NULL;
+             END $$;
+             CREATE TRIGGER tidy AFTER DELETE ON part FOR EACH ROW EXECUTE FUNCTION tidy()",
+        );
+        let answer = database.run(json!({})).expect("a run");
+        assert_eq!(answer["rules"][0]["skipped"], json!({}), "{keys}: {answer}");
+        assert_eq!(left(&mut database), Rows::new(), "{keys}: {answer}");
     }
 }
 

@@ -18,6 +18,7 @@ tests! {
     mysql_or_mariadb: [
         a_zero_date_is_no_time_of_a_single_row,
         a_zero_date_is_no_end_of_a_family,
+        a_zero_date_is_no_day,
         a_zero_date_is_no_end_of_a_row_of_a_partition,
         a_stamp_leaves_zero_dates_as_they_are,
         the_first_year_is_a_time,
@@ -214,6 +215,34 @@ fn a_zero_date_is_no_end_of_a_family(dialect: Dialect) {
         assert_eq!(database.number(&seen), due - 2, "{rule}");
         let answer = database.purge(json!({"rule": rule, "key": ["1"], "force": true}));
         answer.expect("a purge");
+    }
+}
+
+/// The first day that a search looks for is behind it.
+fn a_zero_date_is_no_day(dialect: Dialect) {
+    let spec = FAMILIES
+        .replace("time      = \"made\"", "time      = \"made date\"")
+        .replace("end_time   = \"ended\"", "end_time   = \"ended date\"");
+    let schema = FAMILIES_SCHEMA
+        .replace("made datetime(6)", "made date")
+        .replace(
+            "state integer, ended datetime(6)",
+            "state integer, ended date",
+        );
+    let mut database = Installation::of(dialect, &schema, &graph_of(&spec));
+    written(
+        &mut database,
+        &[
+            "INSERT INTO job VALUES (1, NULL, 1, ZERO), (2, NULL, 1, PAST), (3, NULL, 1, '0001-01-01')",
+            "INSERT INTO log VALUES (1, ZERO), (2, PAST), (3, '0001-01-01')",
+        ],
+    );
+    database.arm();
+    for (rule, table) in [("jobs", "job"), ("logs", "log")] {
+        let answer = database.run(json!({"rule": rule})).expect("a run");
+        assert_eq!(answer["status"], "done", "{answer}");
+        let keys = format!("SELECT CONCAT(id, '') FROM {table} ORDER BY id");
+        assert_eq!(database.texts(&keys), ["1"], "{answer}");
     }
 }
 

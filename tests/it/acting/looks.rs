@@ -295,7 +295,8 @@ retention = { default = "30d" }
     let dialect = Dialect::Postgres;
     for own in ["text", "varchar(8)", "char(8)"] {
         let mut installation = Installation::of(dialect, &schema(own), &graph_of(spec));
-        let found = findings_of(&installation, dialect, spec, "edge-type-differs");
+        let found = findings_of(&installation, dialect, spec, "type-differs")
+            + findings_of(&installation, dialect, spec, "edge-type-differs");
         if own == "char(8)" {
             assert_eq!(found, 0);
             installation.arm();

@@ -131,11 +131,12 @@ FROM covered AS p
 CROSS JOIN LATERAL (
     SELECT t.oid, t.tgconstraint, t.tgtype, t.tgenabled FROM pg_trigger AS t WHERE t.tgrelid = p.table_id OFFSET 0
 ) AS g
-JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f'
 WHERE p.goes
   AND g.tgconstraint <> 0
   AND g.tgtype & 8 = 8
-  AND g.tgenabled IN ('D', 'R');
+  AND g.tgenabled IN ('D', 'R')
+  -- A constraint trigger of the application is none of a key.
+  AND (SELECT f.contype = 'f' FROM pg_constraint AS f WHERE f.oid = g.tgconstraint);
 --# comment on view triggers_off
 COMMENT ON VIEW triggers_off IS
     'The triggers of foreign keys that are disabled on tables whose rows are deleted: the server does not look whether something refers '
@@ -149,6 +150,7 @@ CREATE OR REPLACE FUNCTION keys_off()
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $windrow$
 BEGIN
     RETURN CASE

@@ -276,16 +276,19 @@ impl Stage {
 
     /// Returns once somebody waits for that lock.
     pub(super) fn wait_for_a_waiter(&self, name: &str) {
-        let (server, _) = self.place(name);
+        let (server, database) = self.place(name);
         let mut session = self.administrator(server);
+        // Other tests have sessions that wait on the same server.
         let query = match self.servers[server].0 {
-            Dialect::Postgres => "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
-            Dialect::Mysql | Dialect::Mariadb => {
-                "SELECT 1 FROM information_schema.processlist WHERE state LIKE 'Waiting for table%'"
-            }
+            Dialect::Postgres => format!(
+                "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '{database}'"
+            ),
+            Dialect::Mysql | Dialect::Mariadb => format!(
+                "SELECT 1 FROM information_schema.processlist WHERE state LIKE 'Waiting for table%' AND db = '{database}'"
+            ),
         };
         until("somebody who waits", || {
-            Ok(!session.query(query, &[])?.is_empty())
+            Ok(!session.query(&query, &[])?.is_empty())
         })
         .expect("a waiter");
     }

@@ -53,8 +53,7 @@ pub(super) fn locked(graph: &Graph, purge: &Purge, id: TableId) -> String {
 }
 
 /// PostgreSQL: the variable with the keys of all rows of a table that a batch has read before it deletes them, locked or not; empty
-/// where it deletes what it has listed, or has read only some. Where it deletes more, some have come since; where less, some have
-/// moved elsewhere, and what was below them is gone.
+/// where it deletes what it has listed, or has read only some. Where it deletes more, some have come since.
 pub(super) fn found(graph: &Graph, purge: &Purge, id: TableId, naming: &str) -> String {
     let counts = purge.collects.contains(&id) && !is_listed(graph, purge, id);
     match counts && naming.is_empty() {

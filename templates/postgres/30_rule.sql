@@ -541,7 +541,7 @@ BEGIN
 {%- if rule.steps | length > 1 %}
 {{- <w.all_gone_below control rule watched="p_watched" members="p_members" /> }}
 {%- endif %}
-{{- <w.all_found control rule rows="o_rows" /> }}
+{{- <w.none_elsewhere control rule rows="o_rows" /> }}
 END
 $windrow$;
 

@@ -150,7 +150,7 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {{- <w.all_gone_below control rule watched="v_watched" members="v_members" /> }}
-{{- <w.all_found control rule rows="o_below" /> }}
+{{- <w.none_elsewhere control rule rows="o_below" /> }}
 {%- endif %}
     IF p_places IS NULL THEN
         {{ <w.delete_single rule places={false} /> | trim_start | indent(width=8) }}

@@ -520,10 +520,10 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 
 {#- That of tables in between no more rows were deleted than were read before, and that those which were not locked are gone: one that
     has moved elsewhere stays, and what was deleted is its own. -#}
-{% component w.all_found(control, rule, rows) -%}
+{% component w.none_elsewhere(control, rule, rows) -%}
 {%- if rule.locks %}
 {%- filter fit %}
-    PERFORM {{ control }}.all_found({{ rule.literal }}, {{ rows }}, ARRAY[
+    PERFORM {{ control }}.all_locked({{ rule.literal }}, {{ rows }}, ARRAY[
 {%- for step in rule.steps %}
 {%- if step.found and step.cascade %}
         CASE WHEN {{ step.position }} <> ALL (p_left) THEN cardinality({{ step.found }}) END{% elif step.found %}
@@ -542,7 +542,7 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endfilter %}
 {%- endif %}
 {%- endfor %}
-{%- endcomponent w.all_found %}
+{%- endcomponent w.none_elsewhere %}
 
 {#- Whether a rule or a trigger has kept rows below the members, by the keys that were read before. -#}
 {% component w.all_gone_below(control, rule, watched, members) -%}

@@ -385,7 +385,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
     PERFORM windrow_airflow_3.all_gone('dag_runs', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15] END);
-    PERFORM windrow_airflow_3.all_found('dag_runs', o_rows, ARRAY[ NULL, cardinality(k_asset_partition_dag_run), NULL, NULL, NULL, NULL,
+    PERFORM windrow_airflow_3.all_locked('dag_runs', o_rows, ARRAY[ NULL, cardinality(k_asset_partition_dag_run), NULL, NULL, NULL, NULL,
         NULL, NULL, CASE WHEN 9 <> ALL (p_left) THEN cardinality(k_task_instance_history) END, NULL, NULL, NULL, NULL,
         cardinality(k_task_instance), NULL, NULL ]);
     PERFORM windrow_airflow_3.none_moved('task_instance', NOT windrow_airflow_3.is_referenced('task_instance')
@@ -421,7 +421,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 3b57338c1dde', 'kept e1c48726b6c4', 'members 8bd168fc6029',
+    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete a760c8d423f2', 'kept e1c48726b6c4', 'members 8bd168fc6029',
     'newest 747466d9c220', 'next b44277beb239', 'roots 593a4be1bce0', 'scope d2237806efeb', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -158,7 +158,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     PERFORM windrow_airflow_3.all_gone('dag_version', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3] END);
-    PERFORM windrow_airflow_3.all_found('dag_version', o_rows, ARRAY[ NULL, NULL, cardinality(k_serialized_dag), NULL ]);
+    PERFORM windrow_airflow_3.all_locked('dag_version', o_rows, ARRAY[ NULL, NULL, cardinality(k_serialized_dag), NULL ]);
     PERFORM windrow_airflow_3.none_moved('serialized_dag', NOT windrow_airflow_3.is_referenced('serialized_dag')
         AND EXISTS (SELECT FROM "public"."serialized_dag" AS t WHERE t."id" = ANY (k_serialized_dag)));
 END $windrow$;
@@ -174,6 +174,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count c49d205f53d6', 'delete 949f9e185b70', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
+    'count c49d205f53d6', 'delete 2ef581266252', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
     'roots 5e72b88fca65', 'scope ee21a7f2cac3', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

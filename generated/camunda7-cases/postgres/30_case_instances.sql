@@ -221,7 +221,7 @@ BEGIN
     PERFORM windrow_camunda7_cases.all_gone('case_instances', CASE WHEN p_watched
         THEN (windrow_camunda7_cases.case_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_attachment,
         k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12] END);
-    PERFORM windrow_camunda7_cases.all_found('case_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, cardinality(k_act_hi_decinst), NULL,
+    PERFORM windrow_camunda7_cases.all_locked('case_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, cardinality(k_act_hi_decinst), NULL,
         NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL ]);
     PERFORM windrow_camunda7_cases.none_moved('act_hi_varinst',
         EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
@@ -268,6 +268,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count 3e9a5efe7bf8', 'delete 790a19e94e60', 'members 325dd21e6adc', 'next c543747c790d', 'scope 27ec0cd2a07e',
+    'count 3e9a5efe7bf8', 'delete f051b6e15a5a', 'members 325dd21e6adc', 'next c543747c790d', 'scope 27ec0cd2a07e',
     'undated 407ff1be4017', 'unlisted cf7c2595e716']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -321,7 +321,7 @@ BEGIN
     PERFORM windrow_camunda7_end_time.all_gone('case_instances', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.case_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_attachment,
         k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12] END);
-    PERFORM windrow_camunda7_end_time.all_found('case_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, cardinality(k_act_hi_decinst),
+    PERFORM windrow_camunda7_end_time.all_locked('case_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, cardinality(k_act_hi_decinst),
         NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL ]);
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
         EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
@@ -368,6 +368,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete b4008106430d', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
+    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete ade0d55a86e5', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
     'scope 45d5afe31281', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -428,7 +428,7 @@ BEGIN
     PERFORM windrow_camunda7_end_time.all_gone('process_instances', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.process_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_job_log,
         k_act_hi_ext_task_log, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in, k_act_hi_attachment))[:16] END);
-    PERFORM windrow_camunda7_end_time.all_found('process_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, NULL, NULL,
+    PERFORM windrow_camunda7_end_time.all_locked('process_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, NULL, NULL,
         cardinality(k_act_hi_decinst), NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL, NULL ]);
     PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
         EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
@@ -481,6 +481,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete 84af133a2acf', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
+    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete fe806bc28cc8', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
     'scope 321c26384f21', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

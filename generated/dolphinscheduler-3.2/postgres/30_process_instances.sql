@@ -204,7 +204,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
     PERFORM windrow_dolphinscheduler_3_2.all_gone('process_instances', CASE WHEN p_watched
         THEN (windrow_dolphinscheduler_3_2.process_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
-    PERFORM windrow_dolphinscheduler_3_2.all_found('process_instances', o_rows,
+    PERFORM windrow_dolphinscheduler_3_2.all_locked('process_instances', o_rows,
         ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
     PERFORM windrow_dolphinscheduler_3_2.none_moved('t_ds_task_instance',
         NOT windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance')
@@ -243,6 +243,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count c91190046c24', 'delete f8aa5b39861f', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
+    'count c91190046c24', 'delete 31aa4f717e23', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
     'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -194,7 +194,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
     PERFORM windrow_dolphinscheduler.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
-    PERFORM windrow_dolphinscheduler.all_found('workflow_instances', o_rows,
+    PERFORM windrow_dolphinscheduler.all_locked('workflow_instances', o_rows,
         ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
     PERFORM windrow_dolphinscheduler.none_moved('t_ds_task_instance', NOT windrow_dolphinscheduler.is_referenced('t_ds_task_instance')
         AND EXISTS (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance)));
@@ -232,6 +232,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count a59538aa54b9', 'delete 82a8d437b4a7', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
+    'count a59538aa54b9', 'delete 33385b37f41b', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
     'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -210,7 +210,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     PERFORM windrow_prefect_3.all_gone('flow_runs', CASE WHEN p_watched
         THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
-    PERFORM windrow_prefect_3.all_found('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
+    PERFORM windrow_prefect_3.all_locked('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
         NULL, cardinality(k_task_run_state), cardinality(k_task_run), NULL ]);
     PERFORM windrow_prefect_3.none_moved('task_run', NOT windrow_prefect_3.is_referenced('task_run')
         AND EXISTS (SELECT FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run)));
@@ -252,6 +252,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 0cf036e1a2c8', 'delete 649686d99de7', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
+    'count 0cf036e1a2c8', 'delete 6ba6242bdf27', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -148,7 +148,7 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
     PERFORM windrow_yworkflow.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4] END);
-    PERFORM windrow_yworkflow.all_found('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, cardinality(k_state_instance), NULL ]);
+    PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, cardinality(k_state_instance), NULL ]);
     PERFORM windrow_yworkflow.none_moved('state_instance', NOT windrow_yworkflow.is_referenced('state_instance')
         AND EXISTS (SELECT FROM "public"."state_instance" AS t WHERE t."id" = ANY (k_state_instance)));
 END $windrow$;
@@ -181,6 +181,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 69d5d7b540c6', 'delete ddebf51f4d91', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
+    'count 69d5d7b540c6', 'delete bcf7bed8e620', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
     'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

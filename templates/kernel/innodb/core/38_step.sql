@@ -322,8 +322,8 @@ END;
 
 -- fault_of: whose fault the error of a batch is. A statement that was cancelled ends the run; so do rights, resources, a
 -- read-only server or schema, files of the server: they are no fault of a family. A group takes no transaction above its limit (3100),
--- but smaller ones; where the server has left it, the ledger cannot be written either. What a trigger raises by itself (1644) is a
--- refusal, whatever its state.
+-- but smaller ones; where the server has left it, the ledger cannot be written either. What a trigger raises by itself (1644,
+-- numbers of its own), or meets in the rows of one family (1139, 1172), is a refusal, whatever its state.
 --# create procedure fault_of
 CREATE PROCEDURE fault_of(
     IN  p_errno    integer,

@@ -1002,8 +1002,9 @@ $windrow$;
 COMMENT ON FUNCTION none_left(text, boolean) IS
     'Raises an error where p_left says that rows of p_table are still there after their deletion.';
 
--- all_locked: rows of a root table, or between a root and others, that come after those were locked: nobody has judged them. What is
--- below them was not read, and a foreign key deletes it uncounted and without a copy.
+-- all_locked: rows of a root table, or between a root and others, that come after those were locked, or read: nobody has judged them.
+-- What is below them was not read, and a foreign key deletes it uncounted and without a copy. Fewer are no matter: others may have
+-- deleted some meanwhile.
 --# create function all_locked
 CREATE OR REPLACE FUNCTION all_locked(p_rule text, p_rows bigint[], p_locked bigint[])
 RETURNS void
@@ -1024,32 +1025,10 @@ END
 $windrow$;
 --# comment on function all_locked
 COMMENT ON FUNCTION all_locked(text, bigint[], bigint[]) IS
-    'Raises an error where more rows of a table of p_rule were deleted than locked before. p_rows, p_locked: how many, by table; NULL: '
-    'none had to be locked.';
+    'Raises an error where more rows of a table of p_rule were deleted than locked or read before. p_rows, p_locked: how many, by table; '
+    'NULL: it does not count.';
 
--- all_found: the same of rows that were read, locked or not. Fewer are no matter: others may have deleted some meanwhile.
---# create function all_found
-CREATE OR REPLACE FUNCTION all_found(p_rule text, p_rows bigint[], p_found bigint[])
-RETURNS void
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $windrow$
-BEGIN
-    PERFORM none_moved(t.name, true)
-    FROM rule AS r
-    CROSS JOIN LATERAL unnest(r.tables, p_rows, p_found) WITH ORDINALITY AS t(name, rows, found, place)
-    WHERE r.rule = p_rule
-      AND t.rows > t.found
-    ORDER BY t.place
-    LIMIT 1;
-END
-$windrow$;
---# comment on function all_found
-COMMENT ON FUNCTION all_found(text, bigint[], bigint[]) IS
-    'Raises an error where more rows of a table of p_rule were deleted than read before. p_rows, p_found: how many, by table; NULL: it '
-    'does not count.';
-
--- none_moved: the error where a batch has deleted other rows than it has read.
+-- none_moved: a row that was read, but not locked, and is still there has gone elsewhere: what was deleted below it is its own.
 --# create function none_moved
 CREATE OR REPLACE FUNCTION none_moved(p_table text, p_moved boolean)
 RETURNS void
@@ -1058,7 +1037,7 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     IF p_moved THEN
-        RAISE EXCEPTION 'rows of % have come to what a batch deletes, or have gone elsewhere', p_table
+        RAISE EXCEPTION 'rows of % have gone elsewhere from what a batch deletes', p_table
             USING ERRCODE = 'serialization_failure', HINT = 'The batch is rolled back and tried again.';
     END IF;
 END

@@ -50,7 +50,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "come-between",
         what: "a row in between that comes after the batch has locked its like goes with what nobody has read",
-        postgres: &[edit("t.rows > t.found", "false")],
+        postgres: &[edit("p_rows[n] > p_locked[n]", "false")],
         mysql: &[edit("p_rows > p_locked AND", "false AND")],
         noticed_by: &["beneath::SERVER::what_comes_with_a_step_of_its_own_goes_with_it"],
     },

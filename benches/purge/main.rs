@@ -295,7 +295,7 @@ fn catalog(lab: &mut Lab, report: &mut Report) -> Result<()> {
         let run = windrow_run(lab, &mut worker, &mut reader)?;
         let control = &lab.control;
         let looks = format!(
-            "DO $$ BEGIN FOR i IN 1..{LOOKS} LOOP PERFORM {control}.take_tables(0); PERFORM {control}.look_again(0); PERFORM {control}.look_again(0); END LOOP; END $$"
+            "DO $$ BEGIN FOR i IN 1..{LOOKS} LOOP PERFORM {control}.take_tables(0, 'workflow_instances'); PERFORM {control}.look_again(0); PERFORM {control}.look_again(0); END LOOP; END $$"
         );
         let pid = backend(&mut worker)?;
         let before = cpu_seconds(pid);

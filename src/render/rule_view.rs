@@ -59,6 +59,9 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         source,
         document: document::of_rule(graph, purge, &strategy, dialect),
         between: document::has_collects(graph, purge, dialect),
+        unlocked: collects
+            .iter()
+            .any(|it| !it.naming.is_empty() || !(it.locks || it.always)),
         closed: rule.shared == Shared::Closed,
         links: rule
             .hierarchy

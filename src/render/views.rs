@@ -121,6 +121,8 @@ pub(super) struct RuleView {
     pub(super) collects: Vec<CollectView>,
     /// Whether a batch keeps keys of such tables in work tables.
     pub(super) between: bool,
+    /// PostgreSQL: whether a batch reads keys of such tables, at times, without a lock on their rows.
+    pub(super) unlocked: bool,
     /// The work tables that only a count makes, between commas.
     pub(super) further: String,
     pub(super) steps: Vec<StepView>,

@@ -519,7 +519,8 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endcomponent w.delete_rows %}
 
 {#- That of tables in between no more rows were deleted than were read before, and that those which were not locked are gone: one that
-    has moved elsewhere stays, and what was deleted is its own. -#}
+    has moved elsewhere stays, and what was deleted is its own. Where nobody else has committed anything since the batch began to read,
+    which its snapshots say, none has moved. -#}
 {% component w.none_elsewhere(control, rule, rows) -%}
 {%- if rule.locks %}
 {%- filter fit %}
@@ -537,7 +538,7 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- if collect.naming or not (collect.locks or collect.always) %}
 {%- filter fit %}
     PERFORM {{ control }}.none_moved({{ collect.table_literal }}, {# -#}
-    {% if collect.referenced and not collect.naming %}NOT {{ control }}.is_referenced({{ collect.table_literal }}) AND {% endif %}EXISTS (
+    {% if collect.referenced and not collect.naming %}{{ control }}.may_move({{ collect.table_literal }}, v_since){% else %}v_since <> pg_current_snapshot()::text{% endif %} AND EXISTS (
         «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }})»));
 {%- endfilter %}
 {%- endif %}

@@ -21,6 +21,7 @@ tests! {
         a_small_change_of_a_spec_is_a_small_change_of_the_sql,
         no_file_leaves_a_setting_behind,
         what_the_kernel_turns_off_is_on_where_a_rule_needs_it,
+        what_turns_plans_off_compiles_none,
         an_edge_as_a_table_is_the_same_edge,
     ],
 }
@@ -204,6 +205,29 @@ fn no_file_leaves_a_setting_behind() {
         }
     }
     assert!(looked_at > 40, "{looked_at}");
+}
+
+/// A plan that a routine wants to avoid and cannot costs so much, as the planner has it, that the server compiles it first: two
+/// seconds for a look at the catalog that takes a millisecond.
+fn what_turns_plans_off_compiles_none() {
+    let mut looked_at = 0;
+    for spec in ["airflow-3", "camunda7", "yworkflow"] {
+        let path = root().join(format!("specs/{spec}.toml"));
+        let text = fs::read_to_string(path).expect("a readable spec");
+        let bundle = render::bundle(&graph_of(&text), Dialect::Postgres).expect("it renders");
+        for file in bundle.form(Form::Client) {
+            for routine in file.text.split("CREATE OR REPLACE ").skip(1) {
+                let head = routine.split("AS $windrow$").next().unwrap_or_default();
+                let is_off = |plan: &str| head.contains(&format!("enable_{plan} = off"));
+                let plans = ["seqscan", "bitmapscan", "nestloop", "hashjoin", "mergejoin"];
+                if plans.into_iter().any(is_off) {
+                    assert!(head.contains("SET jit = off"), "{}: {head}", file.path);
+                    looked_at += 1;
+                }
+            }
+        }
+    }
+    assert!(looked_at > 60, "{looked_at}");
 }
 
 /// A setting of a routine holds in those that it calls: the judge turns nested loops off, and so each batch read all history.

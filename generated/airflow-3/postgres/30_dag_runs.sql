@@ -281,9 +281,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
 DECLARE
     k_task_instance uuid[];
     k_task_instance_history uuid[];
-    k_asset_partition_dag_run integer[];
-    n_asset_partition_dag_run integer[];
-    v_rows bigint;
+    k_asset_partition_dag_run integer[]; n_asset_partition_dag_run integer[];
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
@@ -388,9 +387,9 @@ BEGIN
     PERFORM windrow_airflow_3.all_locked('dag_runs', o_rows, ARRAY[ NULL, cardinality(k_asset_partition_dag_run), NULL, NULL, NULL, NULL,
         NULL, NULL, CASE WHEN 9 <> ALL (p_left) THEN cardinality(k_task_instance_history) END, NULL, NULL, NULL, NULL,
         cardinality(k_task_instance), NULL, NULL ]);
-    PERFORM windrow_airflow_3.none_moved('task_instance', NOT windrow_airflow_3.is_referenced('task_instance')
+    PERFORM windrow_airflow_3.none_moved('task_instance', windrow_airflow_3.may_move('task_instance', v_since)
         AND EXISTS (SELECT FROM "public"."task_instance" AS t WHERE t."id" = ANY (k_task_instance)));
-    PERFORM windrow_airflow_3.none_moved('asset_partition_dag_run', NOT windrow_airflow_3.is_referenced('asset_partition_dag_run')
+    PERFORM windrow_airflow_3.none_moved('asset_partition_dag_run', windrow_airflow_3.may_move('asset_partition_dag_run', v_since)
         AND EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS t WHERE t."id" = ANY (k_asset_partition_dag_run)));
 END $windrow$;
 
@@ -421,7 +420,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete a760c8d423f2', 'kept e1c48726b6c4', 'members 8bd168fc6029',
+    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 286bb1dc8a6c', 'kept e1c48726b6c4', 'members 8bd168fc6029',
     'newest 747466d9c220', 'next b44277beb239', 'roots 593a4be1bce0', 'scope d2237806efeb', 'undated ebc9635d1843',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

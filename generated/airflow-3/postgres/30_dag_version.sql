@@ -142,7 +142,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     k_serialized_dag uuid[];
-    v_rows bigint;
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_serialized_dag := CASE WHEN windrow_airflow_3.is_referenced('serialized_dag') THEN ARRAY(SELECT l.id
@@ -159,7 +159,7 @@ BEGIN
     PERFORM windrow_airflow_3.all_gone('dag_version', CASE WHEN p_watched
         THEN (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3] END);
     PERFORM windrow_airflow_3.all_locked('dag_version', o_rows, ARRAY[ NULL, NULL, cardinality(k_serialized_dag), NULL ]);
-    PERFORM windrow_airflow_3.none_moved('serialized_dag', NOT windrow_airflow_3.is_referenced('serialized_dag')
+    PERFORM windrow_airflow_3.none_moved('serialized_dag', windrow_airflow_3.may_move('serialized_dag', v_since)
         AND EXISTS (SELECT FROM "public"."serialized_dag" AS t WHERE t."id" = ANY (k_serialized_dag)));
 END $windrow$;
 
@@ -174,6 +174,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count c49d205f53d6', 'delete 2ef581266252', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
+    'count c49d205f53d6', 'delete 3c659c9efaf6', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
     'roots 5e72b88fca65', 'scope ee21a7f2cac3', 'undated 23293e22eedb']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

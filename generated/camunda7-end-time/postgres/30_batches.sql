@@ -231,7 +231,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     k_act_hi_job_log text[];
-    v_rows bigint;
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
@@ -280,8 +280,8 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     PERFORM windrow_camunda7_end_time.all_gone('batches', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.batches_count(p_members, k_act_hi_job_log))[:3] END);
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_job_log',
-        EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (k_act_hi_job_log)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_job_log', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (k_act_hi_job_log)));
 END $windrow$;
 
 -- batches_undated: roots that are final but have no end time; they can never become due.
@@ -295,6 +295,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound c4d6debbd1bd', 'count cd057bccbaef', 'delete a4c4dbefbb8a', 'kept 5d46eea5b985', 'members 6557658922f4', 'next a3fa40259e91',
+    'bound c4d6debbd1bd', 'count cd057bccbaef', 'delete 70dedd596511', 'kept 5d46eea5b985', 'members 6557658922f4', 'next a3fa40259e91',
     'scope ca18a551640e', 'undated 00e6bdbe621a']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -249,7 +249,7 @@ DECLARE
     k_act_hi_decinst text[];
     k_act_hi_dec_out text[];
     k_act_hi_dec_in text[];
-    v_rows bigint;
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
@@ -323,20 +323,20 @@ BEGIN
         k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12] END);
     PERFORM windrow_camunda7_end_time.all_locked('case_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, cardinality(k_act_hi_decinst),
         NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL ]);
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
-        EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_taskinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_taskinst')
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_taskinst', windrow_camunda7_end_time.may_move('act_hi_taskinst', v_since)
         AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_attachment',
-        EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail',
-        EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_decinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_decinst')
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_attachment', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_decinst', windrow_camunda7_end_time.may_move('act_hi_decinst', v_since)
         AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out',
-        EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in',
-        EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
 END $windrow$;
 
 -- case_instances_undated: roots that are final but have no end time; they can never become due.
@@ -368,6 +368,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete ade0d55a86e5', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
+    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete 9cc61040e541', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
     'scope 45d5afe31281', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -183,7 +183,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
 DECLARE
     k_act_hi_dec_out text[];
     k_act_hi_dec_in text[];
-    v_rows bigint;
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)
@@ -208,10 +208,10 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     PERFORM windrow_camunda7_end_time.all_gone('decisions', CASE WHEN p_watched
         THEN (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3] END);
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out',
-        EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in',
-        EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
 END $windrow$;
 
 -- decisions_undated: roots that are final but have no end time; they can never become due.
@@ -246,6 +246,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 62c4331eb8d0', 'count 7fafa9aa5781', 'delete b1532a54f260', 'kept b9aa6ddfb1fb', 'members ba47463e3120', 'next 4697d0c3628b',
+    'bound 62c4331eb8d0', 'count 7fafa9aa5781', 'delete 40ae68265c3e', 'kept b9aa6ddfb1fb', 'members ba47463e3120', 'next 4697d0c3628b',
     'scope be954abf469b', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -329,7 +329,7 @@ DECLARE
     k_act_hi_dec_out text[];
     k_act_hi_dec_in text[];
     k_act_hi_attachment text[];
-    v_rows bigint;
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)
@@ -430,24 +430,24 @@ BEGIN
         k_act_hi_ext_task_log, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in, k_act_hi_attachment))[:16] END);
     PERFORM windrow_camunda7_end_time.all_locked('process_instances', o_rows, ARRAY[ NULL, NULL, NULL, NULL, NULL, NULL,
         cardinality(k_act_hi_decinst), NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_act_hi_taskinst), NULL, NULL, NULL ]);
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst',
-        EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_taskinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_taskinst')
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_varinst', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."id_" = ANY (k_act_hi_varinst)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_taskinst', windrow_camunda7_end_time.may_move('act_hi_taskinst', v_since)
         AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."id_" = ANY (k_act_hi_taskinst)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_job_log',
-        EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (k_act_hi_job_log)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_ext_task_log',
-        EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS t WHERE t."id_" = ANY (k_act_hi_ext_task_log)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail',
-        EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_decinst', NOT windrow_camunda7_end_time.is_referenced('act_hi_decinst')
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_job_log', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (k_act_hi_job_log)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_ext_task_log', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS t WHERE t."id_" = ANY (k_act_hi_ext_task_log)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_detail', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."id_" = ANY (k_act_hi_detail)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_decinst', windrow_camunda7_end_time.may_move('act_hi_decinst', v_since)
         AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (k_act_hi_decinst)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out',
-        EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in',
-        EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
-    PERFORM windrow_camunda7_end_time.none_moved('act_hi_attachment',
-        EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_out', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."id_" = ANY (k_act_hi_dec_out)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_dec_in', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."id_" = ANY (k_act_hi_dec_in)));
+    PERFORM windrow_camunda7_end_time.none_moved('act_hi_attachment', v_since <> pg_current_snapshot()::text
+        AND EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."id_" = ANY (k_act_hi_attachment)));
 END $windrow$;
 
 -- process_instances_undated: roots that are final but have no end time; they can never become due.
@@ -481,6 +481,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete fe806bc28cc8', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
+    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete 492c164aee1e', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
     'scope 321c26384f21', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -133,11 +133,9 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_delete
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_t_ds_task_instance integer[];
-    n_t_ds_task_instance integer[];
-    k_t_ds_alert integer[];
-    n_t_ds_alert integer[];
-    v_rows bigint;
+    k_t_ds_task_instance integer[]; n_t_ds_task_instance integer[];
+    k_t_ds_alert integer[]; n_t_ds_alert integer[];
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') THEN ARRAY(SELECT l.id
@@ -207,9 +205,9 @@ BEGIN
     PERFORM windrow_dolphinscheduler_3_2.all_locked('process_instances', o_rows,
         ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
     PERFORM windrow_dolphinscheduler_3_2.none_moved('t_ds_task_instance',
-        NOT windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance')
+        windrow_dolphinscheduler_3_2.may_move('t_ds_task_instance', v_since)
         AND EXISTS (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance)));
-    PERFORM windrow_dolphinscheduler_3_2.none_moved('t_ds_alert', NOT windrow_dolphinscheduler_3_2.is_referenced('t_ds_alert')
+    PERFORM windrow_dolphinscheduler_3_2.none_moved('t_ds_alert', windrow_dolphinscheduler_3_2.may_move('t_ds_alert', v_since)
         AND EXISTS (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert)));
 END $windrow$;
 
@@ -243,6 +241,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count c91190046c24', 'delete 31aa4f717e23', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
+    'count c91190046c24', 'delete 0ab6060266e5', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
     'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -130,11 +130,9 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(p_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_t_ds_task_instance integer[];
-    n_t_ds_task_instance integer[];
-    k_t_ds_alert integer[];
-    n_t_ds_alert integer[];
-    v_rows bigint;
+    k_t_ds_task_instance integer[]; n_t_ds_task_instance integer[];
+    k_t_ds_alert integer[]; n_t_ds_alert integer[];
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.is_referenced('t_ds_task_instance') THEN ARRAY(SELECT l.id
@@ -196,9 +194,9 @@ BEGIN
         THEN (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10] END);
     PERFORM windrow_dolphinscheduler.all_locked('workflow_instances', o_rows,
         ARRAY[ NULL, cardinality(k_t_ds_alert), NULL, NULL, NULL, NULL, NULL, NULL, NULL, cardinality(k_t_ds_task_instance), NULL ]);
-    PERFORM windrow_dolphinscheduler.none_moved('t_ds_task_instance', NOT windrow_dolphinscheduler.is_referenced('t_ds_task_instance')
+    PERFORM windrow_dolphinscheduler.none_moved('t_ds_task_instance', windrow_dolphinscheduler.may_move('t_ds_task_instance', v_since)
         AND EXISTS (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."id" = ANY (k_t_ds_task_instance)));
-    PERFORM windrow_dolphinscheduler.none_moved('t_ds_alert', NOT windrow_dolphinscheduler.is_referenced('t_ds_alert')
+    PERFORM windrow_dolphinscheduler.none_moved('t_ds_alert', windrow_dolphinscheduler.may_move('t_ds_alert', v_since)
         AND EXISTS (SELECT FROM "public"."t_ds_alert" AS t WHERE t."id" = ANY (k_t_ds_alert)));
 END $windrow$;
 
@@ -232,6 +230,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count a59538aa54b9', 'delete 33385b37f41b', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
+    'count a59538aa54b9', 'delete b50eeec978e0', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
     'undated ac8a99933288', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -144,7 +144,7 @@ DECLARE
     k_task_run_state uuid[];
     k_flow_run_state uuid[];
     k_artifact uuid[];
-    v_rows bigint;
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
     k_task_run := CASE WHEN windrow_prefect_3.is_referenced('task_run') THEN ARRAY(SELECT l.id
@@ -212,13 +212,13 @@ BEGIN
         THEN (windrow_prefect_3.flow_runs_count(p_members, k_task_run, k_task_run_state, k_flow_run_state, k_artifact))[:7] END);
     PERFORM windrow_prefect_3.all_locked('flow_runs', o_rows, ARRAY[ cardinality(k_artifact), NULL, cardinality(k_flow_run_state), NULL,
         NULL, cardinality(k_task_run_state), cardinality(k_task_run), NULL ]);
-    PERFORM windrow_prefect_3.none_moved('task_run', NOT windrow_prefect_3.is_referenced('task_run')
+    PERFORM windrow_prefect_3.none_moved('task_run', windrow_prefect_3.may_move('task_run', v_since)
         AND EXISTS (SELECT FROM "public"."task_run" AS t WHERE t."id" = ANY (k_task_run)));
-    PERFORM windrow_prefect_3.none_moved('task_run_state', NOT windrow_prefect_3.is_referenced('task_run_state')
+    PERFORM windrow_prefect_3.none_moved('task_run_state', windrow_prefect_3.may_move('task_run_state', v_since)
         AND EXISTS (SELECT FROM "public"."task_run_state" AS t WHERE t."id" = ANY (k_task_run_state)));
-    PERFORM windrow_prefect_3.none_moved('flow_run_state', NOT windrow_prefect_3.is_referenced('flow_run_state')
+    PERFORM windrow_prefect_3.none_moved('flow_run_state', windrow_prefect_3.may_move('flow_run_state', v_since)
         AND EXISTS (SELECT FROM "public"."flow_run_state" AS t WHERE t."id" = ANY (k_flow_run_state)));
-    PERFORM windrow_prefect_3.none_moved('artifact', NOT windrow_prefect_3.is_referenced('artifact')
+    PERFORM windrow_prefect_3.none_moved('artifact', windrow_prefect_3.may_move('artifact', v_since)
         AND EXISTS (SELECT FROM "public"."artifact" AS t WHERE t."id" = ANY (k_artifact)));
 END $windrow$;
 
@@ -252,6 +252,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 0cf036e1a2c8', 'delete 6ba6242bdf27', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
+    'count 0cf036e1a2c8', 'delete 73cdfd245ac8', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
     'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

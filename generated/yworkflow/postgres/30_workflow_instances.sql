@@ -97,9 +97,8 @@ CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(p_run big
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_state_instance integer[];
-    n_state_instance integer[];
-    v_rows bigint;
+    k_state_instance integer[]; n_state_instance integer[];
+    v_rows bigint; v_since text := pg_current_snapshot()::text;
     v_kept bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
@@ -149,7 +148,7 @@ BEGIN
     PERFORM windrow_yworkflow.all_gone('workflow_instances', CASE WHEN p_watched
         THEN (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4] END);
     PERFORM windrow_yworkflow.all_locked('workflow_instances', o_rows, ARRAY[ NULL, NULL, NULL, cardinality(k_state_instance), NULL ]);
-    PERFORM windrow_yworkflow.none_moved('state_instance', NOT windrow_yworkflow.is_referenced('state_instance')
+    PERFORM windrow_yworkflow.none_moved('state_instance', windrow_yworkflow.may_move('state_instance', v_since)
         AND EXISTS (SELECT FROM "public"."state_instance" AS t WHERE t."id" = ANY (k_state_instance)));
 END $windrow$;
 
@@ -181,6 +180,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 69d5d7b540c6', 'delete bcf7bed8e620', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
+    'count 69d5d7b540c6', 'delete 9703a9ec60c2', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
     'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -150,6 +150,7 @@ CREATE OR REPLACE FUNCTION keys_off()
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+SET jit = off
 SET enable_seqscan = off
 AS $windrow$
 BEGIN

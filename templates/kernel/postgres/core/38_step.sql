@@ -1028,6 +1028,22 @@ COMMENT ON FUNCTION all_locked(text, bigint[], bigint[]) IS
     'Raises an error where more rows of a table of p_rule were deleted than locked or read before. p_rows, p_locked: how many, by table; '
     'NULL: it does not count.';
 
+-- may_move: whether rows that a batch has read may have gone elsewhere since: those to which foreign keys refer are locked, and as long
+-- as nobody has committed anything, the server gives the same snapshot.
+--# create function may_move
+CREATE OR REPLACE FUNCTION may_move(p_table text, p_since text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN p_since <> pg_current_snapshot()::text AND NOT is_referenced(p_table);
+END
+$windrow$;
+--# comment on function may_move
+COMMENT ON FUNCTION may_move(text, text) IS
+    'Whether rows of p_table that a batch has read since its snapshot was p_since, and has not locked, may have been changed by others.';
+
 -- none_moved: a row that was read, but not locked, and is still there has gone elsewhere: what was deleted below it is its own.
 --# create function none_moved
 CREATE OR REPLACE FUNCTION none_moved(p_table text, p_moved boolean)

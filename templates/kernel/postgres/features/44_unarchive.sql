@@ -24,6 +24,7 @@ CREATE OR REPLACE FUNCTION next_archive(p_after bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+SET jit = off
 SET enable_seqscan = off
 AS $windrow$
 DECLARE
@@ -52,6 +53,7 @@ CREATE OR REPLACE FUNCTION archive_last(p_run bigint)
 RETURNS timestamptz
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+SET jit = off
 SET enable_seqscan = off
 AS $windrow$
 DECLARE
@@ -318,6 +320,7 @@ CREATE OR REPLACE FUNCTION archive_step(
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 --+ printed.sql
+SET jit = off
 SET enable_seqscan = off
 AS $windrow$
 DECLARE

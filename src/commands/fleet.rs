@@ -29,8 +29,26 @@ use queue::Queue;
 /// How many names the line of the progress shows.
 const SHOWN: usize = 4;
 
+/// What the inventory, or `fleet` itself, says for each call.
+const SAID_ONCE: [&str; 5] = [
+    "--url",
+    "--database",
+    "--password-file",
+    "--output",
+    "--quiet",
+];
+
 /// Calls a command on every database of the inventory that is meant.
 pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
+    let mut names = args.arguments.iter().filter_map(|it| it.split('=').next());
+    if let Some(name) = names.find(|name| SAID_ONCE.contains(name)) {
+        // With an address of its own, every call would be about the same database.
+        return Err(Failure::new(format!(
+            "`{name}` cannot be among the arguments behind `--`"
+        ))
+        .hint("the inventory says which databases are meant, and how to reach them")
+        .into());
+    }
     let inventory = load(&args.inventory, ui)?;
     let mut targets = inventory
         .select(&args.group, &args.only)

@@ -38,7 +38,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     interrupt::cancels(session.database.cancel())?;
     lock(&mut session, &bundle.control)?;
     if !args.downgrade {
-        version::refuse_older(&mut session, VERSION)?;
+        version::refuse_older(&mut session, &bundle.control, VERSION)?;
     }
 
     for change in &session.left_out {

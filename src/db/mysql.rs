@@ -49,9 +49,14 @@ struct Mysql {
     opts: Opts,
     /// The server's number for this session.
     session: i64,
+    /// Tells the server from others of the same name: behind a load balancer another session may be with another one.
+    place: String,
     dialect: Dialect,
     notices: Vec<String>,
 }
+
+/// What tells a server from others, on MySQL and MariaDB.
+const PLACE: &str = "CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)";
 
 impl Mysql {
     fn new(connection: Conn, opts: Opts) -> anyhow::Result<Mysql> {
@@ -59,6 +64,7 @@ impl Mysql {
             connection,
             opts,
             session: 0,
+            place: String::new(),
             dialect: Dialect::Mysql,
             notices: Vec::new(),
         };
@@ -67,11 +73,12 @@ impl Mysql {
         session.execute("SET NAMES utf8mb4")?;
         session.notices.clear();
         let rows = session.query(
-            "SELECT CONNECTION_ID(), CONCAT(VERSION(), ' ', @@version_comment)",
+            &format!("SELECT CONNECTION_ID(), CONCAT(VERSION(), ' ', @@version_comment), {PLACE}"),
             &[],
         )?;
         let row = rows.into_iter().next().unwrap_or_default();
         session.session = number(&row, 0);
+        session.place = text(&row, 2);
         if text(&row, 1).to_ascii_lowercase().contains("mariadb") {
             session.dialect = Dialect::Mariadb;
         }
@@ -218,8 +225,16 @@ impl Database for Mysql {
             .write_timeout(Some(CANCEL_TIMEOUT));
         let opts = Opts::from(opts);
         let kill = format!("KILL QUERY {}", self.session);
+        let place = self.place.clone();
         Box::new(move || {
             let mut other = Conn::new(opts.clone()).map_err(statement_failure)?;
+            let there: Option<String> = other
+                .query_first(format!("SELECT {PLACE}"))
+                .map_err(statement_failure)?;
+            // There, somebody else has this number.
+            if there.as_deref() != Some(&*place) {
+                return Err(Failure::new("another server answers at this address").into());
+            }
             Ok(other.query_drop(&kill).map_err(statement_failure)?)
         })
     }

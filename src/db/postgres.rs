@@ -27,7 +27,7 @@ use crate::failure::Failure;
 mod read;
 
 /// Opens a session on the first server that answers.
-pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
+pub(super) fn connect(url: &Url, own_path: bool) -> anyhow::Result<Box<dyn Database>> {
     // To set TLS up takes a tenth of a second: the authorities of the system are read.
     let is_local = url.hosts.iter().all(Host::is_socket);
     let tls = (!is_local && url.ssl_mode != SslMode::Disable)
@@ -37,11 +37,26 @@ pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
     for host in &url.hosts {
         let tls = tls.clone().filter(|_| !host.is_socket());
         match Postgres::open(url, host, tls) {
-            Ok(session) => return Ok(Box::new(session)),
+            Ok(mut session) => {
+                if own_path {
+                    session.keep_to_own_path()?;
+                }
+                return Ok(Box::new(session));
+            }
             Err(error) => last = connect_failure(url, error),
         }
     }
     Err(last.into())
+}
+
+/// Where a session of the program looks. With another path, a function or an operator that somebody made elsewhere may fit the arguments of
+/// a query better than the server's own one, and would run with the rights of who asks.
+const OWN_PATH: &str = "SET search_path = pg_catalog, pg_temp";
+
+/// Whether a statement, as the end of each file, goes back to the path of the user.
+fn resets_path(sql: &str) -> bool {
+    let sql = sql.trim_end().trim_end_matches(';');
+    sql.ends_with("RESET search_path")
 }
 
 type Notices = Arc<Mutex<Vec<String>>>;
@@ -49,6 +64,8 @@ type Notices = Arc<Mutex<Vec<String>>>;
 struct Postgres {
     notices: Notices,
     client: Client,
+    /// Whether it looks for what a statement names in `pg_catalog` alone.
+    own_path: bool,
     /// None where the session goes without.
     tls: Option<Connector>,
 }
@@ -106,9 +123,18 @@ impl Postgres {
         )?;
         Ok(Postgres {
             client,
+            own_path: false,
             tls,
             notices,
         })
+    }
+
+    fn keep_to_own_path(&mut self) -> anyhow::Result<()> {
+        self.own_path = true;
+        Ok(self
+            .client
+            .batch_execute(OWN_PATH)
+            .map_err(statement_failure)?)
     }
 }
 
@@ -128,7 +154,11 @@ impl Database for Postgres {
     }
 
     fn execute(&mut self, sql: &str) -> anyhow::Result<()> {
-        Ok(self.client.batch_execute(sql).map_err(statement_failure)?)
+        self.client.batch_execute(sql).map_err(statement_failure)?;
+        match self.own_path && resets_path(sql) {
+            true => self.keep_to_own_path(),
+            false => Ok(()),
+        }
     }
 
     fn transaction(
@@ -145,6 +175,11 @@ impl Database for Postgres {
                     .caused_by(statement_failure(error))
             })?;
             done(statement, start.elapsed());
+        }
+        if self.own_path && statements.iter().any(|it| resets_path(&it.sql)) {
+            transaction
+                .batch_execute(OWN_PATH)
+                .map_err(statement_failure)?;
         }
         Ok(transaction.commit().map_err(statement_failure)?)
     }

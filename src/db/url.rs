@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use self::given::Surroundings;
 use self::read::read;
-use self::redact::redact;
+use self::redact::{holds_password, redact};
 use crate::failure::Failure;
 
 pub use address::{Host, Scheme, ServerKey, SslMode, Url};
@@ -39,6 +39,13 @@ impl FromStr for RawUrl {
     // Reading happens later: clap would repeat a value that it refuses, password and all.
     fn from_str(text: &str) -> Result<RawUrl, Self::Err> {
         Ok(RawUrl(text.to_owned()))
+    }
+}
+
+impl RawUrl {
+    /// Whether a password stands in it.
+    pub fn holds_password(&self) -> bool {
+        holds_password(&self.0)
     }
 }
 

@@ -277,7 +277,7 @@ impl Reader<'_> {
         };
         let span = server.url.span();
         let mut place = String::new();
-        if raw.to_string() != *text {
+        if raw.holds_password() {
             self.error(
                 span.clone(),
                 "the address of the server holds a password",
@@ -294,7 +294,8 @@ impl Reader<'_> {
                 }
             }
         }
-        let given = !parts(text).1.trim_start_matches('/').is_empty();
+        let (_, path, query) = parts(text);
+        let given = !path.trim_start_matches('/').is_empty() || names_database(query);
         match &server.databases {
             None if !given => self.error(
                 span,
@@ -371,6 +372,13 @@ fn parts(url: &str) -> (&str, &str, &str) {
         }
         None => (url, "", query),
     }
+}
+
+/// Whether the query of an address names a database: it would count more than the path.
+fn names_database(query: &str) -> bool {
+    query
+        .split(['?', '&'])
+        .any(|pair| pair.starts_with("dbname="))
 }
 
 /// The address of another database of the same server.

@@ -119,6 +119,26 @@ spec = 'c.toml'
     );
 }
 
+/// The database in the query counts more than the one in the path: each of the list would be the same one.
+#[test]
+fn a_database_in_the_query_of_an_address_is_one_as_well() {
+    let text = "[[server]]
+name = 'a'
+url = 'postgres://db/?dbname=x&sslmode=require'
+databases = ['y', 'z']
+spec = 's.toml'
+";
+    let wrong_one = wrong(text);
+    assert_eq!(wrong_one.len(), 1, "{wrong_one:#?}");
+    assert_eq!(wrong_one[0].0, 4, "{wrong_one:#?}");
+    let alone = text.replace("databases = ['y', 'z']\n", "");
+    assert!(parse(&alone, Path::new("")).is_ok());
+    let misspelt = alone.replace("sslmode=require", "pasword=secret");
+    let told = wrong(&misspelt);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told.iter().all(|it| !it.1.contains("secret")), "{told:#?}");
+}
+
 /// A spec of MySQL or MariaDB names its database, whatever the address says: the second call would be about the first one's.
 #[test]
 fn databases_of_one_server_that_share_a_spec_are_told() {

@@ -269,7 +269,7 @@ fn seconds_need_a_version(client: &mut Client, url: &str) -> Result<()> {
     let schedule = "SELECT cron.schedule('seconds', '30 seconds', 'SELECT 1')";
     let refuses = transaction.batch_execute(schedule).is_err();
     transaction.rollback()?;
-    let catalog = db::connect(&url.parse()?)?.catalog("public")?;
+    let catalog = db::connect_as_application(&url.parse()?)?.catalog("public")?;
     let mut graph = rig::graph();
     for (schedule, told) in [("30 seconds", refuses), ("* * * * *", false)] {
         graph.schedules = Schedule::parse(schedule).into_iter().collect();

@@ -3,7 +3,9 @@
 
 mod stage;
 
+use std::fs;
 use std::process::{Child, Stdio};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use windrow::dialect::Dialect;
@@ -290,6 +292,13 @@ fn what_cannot_be_read_is_an_error() {
     assert!(!text.contains("geheim"), "{text}");
     let (code, error) = stage.fleet("status", &["--timeout", "3 parsecs"]);
     assert_eq!(code, 2, "{error}");
+    // Every database would be the same one.
+    for word in ["--url", "--database=postgres://db/x", "--output"] {
+        let (code, error) = stage.fleet("status", &["--", word, "json"]);
+        let text = error.to_string();
+        assert_eq!(code, 2, "{error}");
+        assert!(text.contains("cannot be among the arguments"), "{text}");
+    }
 }
 
 /// Whatever is wrong, and wherever a password stands where none should be.
@@ -354,6 +363,20 @@ fn what_was_done_with_another_spec_is_done_again() {
         code == 2 && message.contains("about other databases"),
         "{refused:#}"
     );
+    let kept = fs::File::options()
+        .append(true)
+        .open(stage.path("fleet.toml.generate.json"))
+        .expect("what is kept of the call");
+    let now = SystemTime::now();
+    kept.set_modified(now - Duration::from_secs(25 * 60 * 60))
+        .expect("an earlier time");
+    let (code, refused) = stage.fleet("generate", &["--resume", "--", "--out", "out"]);
+    let message = refused["error"]["message"].to_string();
+    assert!(
+        code == 2 && message.contains("more than a day ago"),
+        "{refused:#}"
+    );
+    kept.set_modified(now).expect("a time");
     stage.write("b.toml", &spec("b").replace("expires_at", "ends_at"));
     stage.write("c.toml", &spec("c"));
     let (code, resumed) = stage.fleet("generate", &["--resume", "--", "--out", "out"]);

@@ -97,7 +97,7 @@ impl World {
             Dialect::Mariadb => (start(Flavour::Mariadb), "plan-mariadb"),
         };
         let address = url.parse().expect("a sound address");
-        let session = db::connect(&address).expect("the server accepts us");
+        let session = db::connect_as_application(&address).expect("the server accepts us");
         let spec = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{spec}.toml"));
         fs::write(&spec, SPEC).expect("a spec is written");
         World {

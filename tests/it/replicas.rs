@@ -99,7 +99,7 @@ impl Place {
             Flavour::Mariadb => "FOR",
         };
         // Only the account that created a role may grant it on MariaDB: the one that installed over TCP.
-        let mut session = db::connect(&url(&place.primary, "root").parse()?)?;
+        let mut session = db::connect_as_application(&url(&place.primary, "root").parse()?)?;
         for statement in [
             format!(
                 "CREATE USER beat IDENTIFIED BY '{PASSWORD}', watch IDENTIFIED BY '{PASSWORD}'"

@@ -207,6 +207,11 @@ impl Database {
         Self::create(shared()?)
     }
 
+    /// Its address, for the program.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(crate) fn connect(&self) -> Result<Client> {
         Ok(Client::connect(&self.url, NoTls)?)
     }

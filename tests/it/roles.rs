@@ -1,6 +1,7 @@
 //! Who may do what: login users that are operator, auditor or nobody, the owner role, hostile search paths, and an
 //! installation by a database owner who is no superuser.
 
+use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -19,6 +20,7 @@ tests! {
         an_auditor_reads_and_nobody_does_nothing,
         the_owner_role_has_what_the_batch_needs,
         hostile_objects_of_the_caller_are_not_used,
+        the_program_uses_nothing_of_others,
         a_database_owner_installs_without_a_superuser,
     ],
 }
@@ -453,6 +455,103 @@ fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
     )?;
     ensure!(expected == gone, "{gone} instead of {expected}");
     rig::check_whole(&mut admin)
+}
+
+/// For each function and operator of the server that takes a text or anything, one that takes a name: a query of the catalog
+/// that does not say where it looks would call that one.
+const BETTER_FITTING: &str = "
+    DO $$
+    DECLARE
+        v_row   record;
+        v_count integer := 0;
+    BEGIN
+        FOR v_row IN
+            SELECT DISTINCT p.proname AS name, (
+                SELECT string_agg(CASE WHEN a.type::regtype::text IN ('text', 'anyelement', '\"any\"') THEN 'name' ELSE a.type::regtype::text END, ', ' ORDER BY a.n)
+                FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, n)) AS arguments
+            FROM pg_proc AS p
+            WHERE p.pronamespace = 'pg_catalog'::regnamespace
+              AND p.provariadic = 0
+              AND p.prokind IN ('f', 'a')
+              AND (p.proargtypes::oid[] && ARRAY['text'::regtype::oid, 'anyelement'::regtype::oid, '\"any\"'::regtype::oid])
+              AND NOT p.proargtypes::oid[] && ARRAY['internal'::regtype::oid]
+        LOOP
+            EXECUTE format('CREATE FUNCTION evil.%I(%s) RETURNS pg_catalog.text LANGUAGE plpgsql AS %L', v_row.name, v_row.arguments,
+                format('BEGIN RAISE EXCEPTION ''evil.%s was called'' USING ERRCODE = ''EV001''; END', v_row.name));
+            v_count := v_count + 1;
+        END LOOP;
+        ASSERT v_count > 100, v_count;
+        CREATE FUNCTION evil.operator(name, name) RETURNS boolean LANGUAGE plpgsql AS
+            'BEGIN RAISE EXCEPTION ''an evil operator was called'' USING ERRCODE = ''EV001''; END';
+        FOR v_row IN
+            SELECT DISTINCT o.oprname AS name FROM pg_operator AS o
+            WHERE o.oprnamespace = 'pg_catalog'::regnamespace AND o.oprleft = 'text'::regtype AND o.oprright = 'text'::regtype
+        LOOP
+            EXECUTE format('CREATE OPERATOR evil.%s (LEFTARG = name, RIGHTARG = name, FUNCTION = evil.operator)', v_row.name);
+        END LOOP;
+    END $$";
+
+/// What the program itself asks, before and after an installation, looks where the server's own functions and operators are.
+fn the_program_uses_nothing_of_others() -> Result<()> {
+    let database = Database::create(server()?)?;
+    let mut admin = database.connect()?;
+    admin.batch_execute("CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO PUBLIC")?;
+    admin.batch_execute(BETTER_FITTING)?;
+    admin.batch_execute(&hostile("evil"))?;
+    let key = rig::due(&mut admin, 20)?[0].to_string();
+    let name = rig::texts(&mut admin, "SELECT current_database()")?.remove(0);
+    admin.batch_execute(&format!(
+        "ALTER DATABASE {name} SET search_path = evil, pg_catalog, public"
+    ))?;
+    // They are called where a session looks there.
+    rig::refused(
+        database
+            .connect()?
+            .batch_execute("SELECT nspname || '_owner' FROM pg_namespace"),
+        "EV001",
+    )?;
+    let folder = tempfile::tempdir()?;
+    let page = folder.path().join("page.html");
+    let spec = "specs/dolphinscheduler.toml";
+    for words in [
+        "inspect --root t_ds_workflow_instance",
+        "init --from SPEC",
+        "check SPEC",
+        "install SPEC --force",
+        "arm SPEC",
+        "diff SPEC",
+        "verify SPEC",
+        "plan SPEC",
+        "preview SPEC",
+        "report SPEC --out PAGE",
+        "policy list SPEC",
+        "hold set SPEC --reason test --key KEY",
+        "hold list SPEC",
+        "settings list SPEC",
+        "run SPEC",
+        "status SPEC",
+        "history SPEC",
+        "uninstall SPEC",
+        "uninstall SPEC --yes",
+    ] {
+        let arguments = words.split(' ').map(|word| match word {
+            "SPEC" => spec,
+            "PAGE" => page.to_str().unwrap_or_default(),
+            "KEY" => &key,
+            word => word,
+        });
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(arguments)
+            .env("WINDROW_URL", database.url())
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.code() != Some(2), "{words}: {said}");
+        ensure!(!said.contains("evil"), "{words}: {said}");
+    }
+    let left = format!("SELECT count(*) FROM pg_namespace WHERE nspname LIKE '{W}%'");
+    admin.batch_execute("RESET search_path")?;
+    ensure!(rig::number(&mut admin, &left)? == 0);
+    Ok(())
 }
 
 /// A database owner with CREATEROLE installs, runs and uninstalls, on every version.

@@ -40,7 +40,7 @@ fn servers() -> Result<Vec<Mysql>> {
 }
 
 fn open(url: &str) -> Result<Box<dyn Database>> {
-    db::connect(&url.parse()?)
+    db::connect_as_application(&url.parse()?)
 }
 
 /// Everything that an error shows, hints and all.
@@ -282,7 +282,8 @@ fn passwords_and_encryption() -> Result<()> {
         let with = |more: &str| {
             let url = format!("mysql://app@127.0.0.1:{port}/?{more}");
             let url: db::url::Url = url.parse()?;
-            let mut session = db::connect(&url.or_password(Some(PASSWORD.to_owned())))?;
+            let mut session =
+                db::connect_as_application(&url.or_password(Some(PASSWORD.to_owned())))?;
             let rows = session.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'", &[])?;
             Ok::<String, anyhow::Error>(rows[0][1].clone().unwrap_or_default())
         };
@@ -321,7 +322,7 @@ fn passwords_and_encryption() -> Result<()> {
             server.socket().display()
         );
         let socket: db::url::Url = socket.parse()?;
-        db::connect(&socket.or_password(Some(PASSWORD.to_owned())))?;
+        db::connect_as_application(&socket.or_password(Some(PASSWORD.to_owned())))?;
 
         let has_tls = !admin
             .query(

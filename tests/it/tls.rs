@@ -86,7 +86,7 @@ fn ask(url: &str, sql: &str) -> Result<String, String> {
     let answer = url
         .parse()
         .map_err(anyhow::Error::from)
-        .and_then(|url| windrow::db::connect(&url)?.query(sql, &[]));
+        .and_then(|url| windrow::db::connect_as_application(&url)?.query(sql, &[]));
     let rows = answer.map_err(|error| format!("{error:#}"))?;
     let cells = rows.into_iter().flatten().map(Option::unwrap_or_default);
     Ok(cells.collect::<Vec<_>>().join(" "))

@@ -60,7 +60,7 @@ impl Stage {
             Dialect::Mysql => Self::start_mysql(system, Flavour::Mysql, dialect, dir)?,
             Dialect::Mariadb => Self::start_mysql(system, Flavour::Mariadb, dialect, dir)?,
         };
-        let mut admin = db::connect(&everything.parse()?)?;
+        let mut admin = db::connect_as_application(&everything.parse()?)?;
         admin.execute(&format!("CREATE DATABASE {application}"))?;
         ui.done(
             &format!(
@@ -105,7 +105,7 @@ impl Stage {
             "{}: the real schema, half a year of history",
             self.system.title
         ));
-        let mut database = db::connect(&self.url.parse()?)?;
+        let mut database = db::connect_as_application(&self.url.parse()?)?;
         let database = database.as_mut();
         let scripts = self.system.scripts(self.dialect);
         let scripts = scripts.ok_or_else(|| Failure::new("the system has no such database"))?;
@@ -166,7 +166,7 @@ impl Stage {
 
     /// The scopes that have a history.
     pub(super) fn scopes(&self, table: &str, scope: &str) -> anyhow::Result<Vec<String>> {
-        let mut database = db::connect(&self.url.parse()?)?;
+        let mut database = db::connect_as_application(&self.url.parse()?)?;
         column(
             database.as_mut(),
             &format!(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -14,6 +15,9 @@ use crate::failure::Failure;
 use crate::fleet::Target;
 use crate::render;
 use crate::version::VERSION;
+
+/// How long a call can be continued: later, what was done then may have been undone since.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The file next to the inventory, and the call that it is about.
 pub(super) struct Journal {
@@ -65,6 +69,14 @@ impl Journal {
             .hint("leave `--resume` out"),
             _ => Failure::new(format!("cannot read `{name}`")).caused_by(error),
         })?;
+        let written = fs::metadata(&self.path).and_then(|it| it.modified());
+        if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT)) {
+            return Err(
+                Failure::new("the interrupted call ended more than a day ago")
+                    .detail(format!("it is kept in `{name}`"))
+                    .hint("leave `--resume` out: what was done then may have been undone since"),
+            );
+        }
         let kept: Kept = serde_json::from_str(&text)
             .map_err(|error| Failure::new(format!("cannot read `{name}`")).caused_by(error))?;
         if kept.arguments != self.call.arguments {

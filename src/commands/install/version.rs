@@ -1,12 +1,23 @@
 //! Which windrow installed last: an older one does not know what that one made, and replaces routines by its own.
 
 use super::Session;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 
-/// Refuses where a newer windrow has installed. Files that were applied by hand note no version.
-pub(super) fn refuse_older(session: &mut Session, own: &str) -> anyhow::Result<()> {
+/// Refuses where a newer windrow has installed, and where nobody can see what is. Files that were applied by hand note no version.
+pub(super) fn refuse_older(session: &mut Session, control: &str, own: &str) -> anyhow::Result<()> {
     // An installation of an earlier version, or none, has no such table.
     let rows = session.database.query(&session.calls.versions(), &[]);
+    // PostgreSQL: one is there. What is to be compared with it would count as nothing: holds, policies, another spec.
+    if let Err(error) = &rows
+        && failure::errno(error).is_none()
+        && failure::is_denied(error)
+    {
+        return Err(Failure::new(format!(
+            "this account may not read what is installed in `{control}`"
+        ))
+        .hint("whoever installed it, or a superuser, can make this account a member of its operator role")
+        .into());
+    }
     let mut known = rows
         .unwrap_or_default()
         .into_iter()

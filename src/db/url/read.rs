@@ -63,6 +63,19 @@ const POSTGRES_VARIABLES: &[(&str, &str)] = &[
     ("PGTARGETSESSIONATTRS", "target_session_attrs"),
 ];
 
+/// Variables of libpq that ask for a protection, or for another server, which windrow cannot give.
+const REFUSED_VARIABLES: &[&str] = &[
+    "PGCHANNELBINDING",
+    "PGHOSTADDR",
+    "PGREQUIREAUTH",
+    "PGREQUIREPEER",
+    "PGREQUIRESSL",
+    "PGSSLCRL",
+    "PGSSLCRLDIR",
+    "PGSSLMAXPROTOCOLVERSION",
+    "PGSSLMINPROTOCOLVERSION",
+];
+
 const MYSQL_PARAMETERS: &[&str] = &[
     "connect-timeout",
     "defaults-file",
@@ -79,6 +92,14 @@ const MYSQL_PARAMETERS: &[&str] = &[
     "user",
 ];
 
+/// Whether an address of any server has such a parameter.
+pub(super) fn is_parameter(name: &str) -> bool {
+    let of_mysql = name.replace('_', "-");
+    POSTGRES_PARAMETERS.contains(&name)
+        || files::IGNORED_POSTGRES.contains(&name)
+        || MYSQL_PARAMETERS.contains(&&*of_mysql)
+}
+
 /// Reads what follows the scheme; an error says why in words that repeat no value.
 pub(super) fn read(scheme: Scheme, rest: &str, around: &Surroundings) -> Result<Url, String> {
     let mut given = address(scheme, rest)?;
@@ -91,6 +112,14 @@ pub(super) fn read(scheme: Scheme, rest: &str, around: &Surroundings) -> Result<
                 .or_else(|| around.variable("PGSERVICE").map(str::to_owned));
             if let Some(service) = service {
                 files::service(&service, around, &mut given, &mut notes)?;
+            }
+            if let Some(name) = REFUSED_VARIABLES
+                .iter()
+                .find(|name| around.variable(name).is_some())
+            {
+                return Err(format!(
+                    "windrow cannot do what `{name}` asks for; unset it"
+                ));
             }
             for (variable, name) in POSTGRES_VARIABLES {
                 if let Some(value) = around.variable(variable) {

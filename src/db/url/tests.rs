@@ -26,6 +26,14 @@ fn no_form_shows_a_password() {
         "mariadb://app:hunter2@db/?ssl-mode=nonsense",
         "mysql://app@localhost/?socket=/run/x.sock&password=hunter2",
         "oracle://app:hunter2@db/prod",
+        // Without a scheme, of another program, and with a name that is misspelt.
+        "app:hunter2@db/prod",
+        "app:hunter2@tcp(db:3306)/prod",
+        "postgres:/app:hunter2@db/prod",
+        "postgres://app@db/prod?pasword=hunter2",
+        "postgres://app@db/prod?sslmode=require&passwd=hunter2&x=1",
+        "mysql://app@db/prod?pwd=hunter2",
+        "host=db user=app pasword=hunter2 dbname=prod",
     ] {
         let raw: RawUrl = text.parse().unwrap_or_else(|never| match never {});
         let mut shown = format!("{raw} {raw:?}");
@@ -40,6 +48,25 @@ fn no_form_shows_a_password() {
         assert!(!shown.contains("ter2"), "{text} shows as {shown}");
         assert!(shown.contains("***"), "{text} shows as {shown}");
     }
+}
+
+/// A variable that asks for a protection, or for another server, is not passed over.
+#[test]
+fn what_libpq_would_have_done_is_done_or_refused() {
+    let within = |name: &str| {
+        let variables = [(name.to_owned(), "x".to_owned())];
+        Url::within("postgres://app@db/prod", &Surroundings::of(variables))
+    };
+    for name in [
+        "PGCHANNELBINDING",
+        "PGHOSTADDR",
+        "PGREQUIREAUTH",
+        "PGSSLCRL",
+    ] {
+        let error = format!("{:#}", anyhow::Error::from(within(name).expect_err(name)));
+        assert!(error.contains(name), "{error}");
+    }
+    within("PGGSSENCMODE").expect("it asks for nothing");
 }
 
 #[test]
@@ -105,7 +132,7 @@ fn a_misspelt_parameter_is_told() {
     assert_eq!(
         text.as_deref(),
         Some(
-            "cannot read the database address `postgres://db/prod?sslmod=require`: \
+            "cannot read the database address `postgres://db/prod?sslmod=***`: \
              `sslmod` is not a known parameter; did you mean `sslmode`?"
         )
     );

@@ -107,7 +107,7 @@ impl Place {
         };
         let connect = |name: &str| {
             let url = url(name).parse().expect("an address");
-            db::connect(&url).expect("the server accepts us")
+            db::connect_as_application(&url).expect("the server accepts us")
         };
         let mut admin = connect(home);
         admin
@@ -438,7 +438,8 @@ fn what_is_seen_of_replicas(place: &mut Place, dialect: Dialect) {
 
 /// A run that this session pretends to have begun.
 fn what_is_said_of_a_run_under_way(place: &mut Place, dialect: Dialect) {
-    let mut other = db::connect(&place.url.parse().expect("an address")).expect("a session");
+    let mut other =
+        db::connect_as_application(&place.url.parse().expect("an address")).expect("a session");
     other
         .execute(match dialect {
             Dialect::Postgres => {

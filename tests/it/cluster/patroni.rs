@@ -189,7 +189,7 @@ postgresql:
             "postgresql://postgres@127.0.0.1:{}/postgres?sslmode=disable",
             self.port
         );
-        db::connect(&url.parse()?)
+        db::connect_as_application(&url.parse()?)
     }
 
     fn text(&self, sql: &str) -> Result<String> {

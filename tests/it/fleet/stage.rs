@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -125,13 +126,18 @@ impl Stage {
         stage
     }
 
+    /// Where such a file is.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Whether there is such a file.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.folder.path().join(name).exists()
+        self.path(name).exists()
     }
 
     pub(super) fn write(&self, name: &str, text: &str) {
-        fs::write(self.folder.path().join(name), text).expect("a file is written");
+        fs::write(self.path(name), text).expect("a file is written");
     }
 
     /// How many specs there are.

@@ -37,7 +37,7 @@ impl Server {
         let server = Mysql::start(&settings).expect("a server starts");
         let url = server.url("", "root");
         let address = url.parse().expect("a sound address");
-        let mut session = db::connect(&address).expect("the server accepts us");
+        let mut session = db::connect_as_application(&address).expect("the server accepts us");
         session
             .execute("CREATE DATABASE dolphinscheduler; USE dolphinscheduler")
             .expect("a database is created");

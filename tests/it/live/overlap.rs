@@ -175,7 +175,8 @@ fn of_no_instance(url: &str, sql: &mut Sql<'_>) {
 fn installations_over_the_same_tables_know_of_each_other() {
     let server = Postgres::start(&sandbox::Settings::default()).expect("a server starts");
     let url = server.url("postgres", "postgres");
-    let mut session = db::connect(&url.parse().expect("an address")).expect("a session");
+    let mut session =
+        db::connect_as_application(&url.parse().expect("an address")).expect("a session");
     session
         .execute(camunda7::SCHEMA_724)
         .expect("the schema loads");
@@ -187,7 +188,8 @@ fn installations_over_the_same_tables_know_of_each_other() {
         })
         .expect("a server starts");
         let url = server.url("", "root");
-        let mut session = db::connect(&url.parse().expect("an address")).expect("a session");
+        let mut session =
+            db::connect_as_application(&url.parse().expect("an address")).expect("a session");
         session
             .execute("CREATE DATABASE camunda7; USE camunda7")
             .expect("a database");

@@ -103,7 +103,7 @@ fn connect(dialect: Dialect, name: &str) -> Box<dyn Database> {
     let url = address(dialect, name, superuser(dialect))
         .parse()
         .expect("an address");
-    db::connect(&url).expect("the server accepts us")
+    db::connect_as_application(&url).expect("the server accepts us")
 }
 
 fn superuser(dialect: Dialect) -> &'static str {

@@ -52,7 +52,8 @@ impl Stage {
                 let server =
                     Mysql::start(&sandbox::mysql::Settings::new(flavour)).expect("a server");
                 let address = server.url("", "root").parse().expect("a sound address");
-                let mut session = db::connect(&address).expect("the server accepts us");
+                let mut session =
+                    db::connect_as_application(&address).expect("the server accepts us");
                 let create = format!("CREATE DATABASE {}", system.database);
                 session.execute(&create).expect("a database");
                 let url = server.url(system.database, "root");
@@ -60,7 +61,8 @@ impl Stage {
                 url
             }
         };
-        let mut session = db::connect(&url.parse().expect("an address")).expect("a session");
+        let mut session =
+            db::connect_as_application(&url.parse().expect("an address")).expect("a session");
         let size = format!("SET {} = {FAMILIES}", scripts.size);
         for sql in [scripts.schema, &size, scripts.history] {
             session.execute(sql).expect("the history loads");

@@ -438,7 +438,7 @@ impl History {
 }
 
 fn open(url: &str) -> Result<Session> {
-    db::connect(&url.parse()?)
+    db::connect_as_application(&url.parse()?)
 }
 
 /// The thread's result; a panic there is a failure here.

@@ -653,7 +653,7 @@ fn run(session: &mut Session, sql: &str) {
 /// A session at an address.
 pub(crate) fn connect(url: &str) -> Session {
     let url = url.parse().expect("an address");
-    db::connect(&url).expect("the server accepts us")
+    db::connect_as_application(&url).expect("the server accepts us")
 }
 
 /// What verify() says is wrong; the servers of the tests come without their event scheduler. That the routines are others

@@ -219,7 +219,7 @@ impl Lot {
 /// beside the panic of a test that failed, would end all tests.
 pub(super) fn drop_both(url: &str, name: &str, control: &str) {
     let url = url.parse().expect("an address");
-    if let Ok(mut session) = db::connect(&url) {
+    if let Ok(mut session) = db::connect_as_application(&url) {
         let _ = session.execute(&format!(
             "DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}"
         ));

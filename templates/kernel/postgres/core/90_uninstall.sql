@@ -9,6 +9,7 @@ DECLARE
     v_login   pg_catalog.text := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb OPERATOR(pg_catalog.->>) 'login';
     v_role    pg_catalog.text := pg_catalog.current_setting('role');
 BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         PERFORM cron.unschedule(j.jobid)
         FROM cron.job AS j

@@ -54,6 +54,7 @@ mod instants;
 mod kept;
 mod kernel;
 mod kinds;
+mod languages;
 mod late;
 mod lent;
 mod limits;
@@ -186,6 +187,7 @@ harness::tests! {
         kept::tests,
         kernel::tests,
         kinds::tests,
+        languages::tests,
         late::tests,
         lent::tests,
         limits::tests,

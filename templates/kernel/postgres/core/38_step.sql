@@ -455,11 +455,9 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_busy    boolean := is_busy(p_sqlstate);
-    v_retries integer;
-    v_any     boolean;
+    v_retries integer := (SELECT r.retries_in_row FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule);
 BEGIN
-    SELECT r.retries_in_row, r.families > 0 INTO v_retries, v_any FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
-    IF is_fatal(p_run, p_rule, p_sqlstate, p_context, p_half IS NULL, v_any) THEN
+    IF is_fatal(p_run, p_rule, p_sqlstate, p_context, p_half IS NULL) THEN
         RETURN format('error %s: %s', p_sqlstate, p_message);
     END IF;
     -- A foreign key that refuses (foreign_key_violation, restrict_violation) may have got a row since what keeps rows was read: a batch
@@ -497,7 +495,7 @@ COMMENT ON FUNCTION fail_step(bigint, text, text, text, text, bigint) IS
 -- is_fatal: whether the error of a batch ends the run. Rights, resources, a read-only server, a changed catalog are not caused by a
 -- family. But many applications refuse a deletion with the state of a missing right; and fewer rows need less memory.
 --# create function is_fatal
-CREATE OR REPLACE FUNCTION is_fatal(p_run bigint, p_rule text, p_sqlstate text, p_context text, p_alone boolean, p_any boolean)
+CREATE OR REPLACE FUNCTION is_fatal(p_run bigint, p_rule text, p_sqlstate text, p_context text, p_alone boolean)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -511,9 +509,10 @@ BEGIN
     ELSIF left(p_sqlstate, 2) NOT IN ('25', '53', '58') AND is_raised(p_context)
         OR left(p_sqlstate, 2) = '54' OR p_sqlstate IN ('53200', '53400')
     THEN
-        -- What concerns no family would fail with each.
+        -- What concerns no family would fail with each. That those which are tried first are all refused, does not say so: they may be
+        -- of one customer.
         RETURN p_alone AND (
-            SELECT count(*) >= CASE WHEN p_any THEN 100 ELSE 10 END
+            SELECT count(*) >= 100
             FROM run_failure AS f
             WHERE f.run_id = p_run
               AND f.rule = p_rule
@@ -525,22 +524,48 @@ BEGIN
 END
 $windrow$;
 --# comment on function is_fatal
-COMMENT ON FUNCTION is_fatal(bigint, text, text, text, boolean, boolean) IS
-    'Whether the error of a batch ends the run, as no family is at fault. p_alone: the batch cannot be halved; p_any: the rule has deleted '
-    'some. What code of the application raised by itself ends it after 10 such families, or 100 where others went.';
+COMMENT ON FUNCTION is_fatal(bigint, text, text, text, boolean) IS
+    'Whether the error of a batch ends the run, as no family is at fault. p_alone: the batch cannot be halved. What code of the '
+    'application raised by itself ends it after 100 such families.';
 
--- is_raised: whether code in PL/pgSQL raised an error by itself. In every language of the server, the line ends with the statement.
+-- is_raised: whether code in PL/pgSQL raised an error by itself. In most languages of the server, the first line of the context ends with
+-- the statement; in others it begins with it, or a word follows. How it is in the one of this session, an error of its own shows: what is
+-- beside the statement, up to the number of the line, which is at the other side of it.
 --# create function is_raised
 CREATE OR REPLACE FUNCTION is_raised(p_context text)
 RETURNS boolean
-LANGUAGE sql IMMUTABLE
+LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $windrow$
-    SELECT coalesce(split_part(p_context, chr(10), 1) ~ '\mRAISE$', false);
+DECLARE
+    v_line   text := split_part(coalesce(p_context, ''), chr(10), 1);
+    v_own    text;
+    v_before text;
+    v_behind text;
+BEGIN
+    IF v_line ~ '\mRAISE$' THEN
+        RETURN true;
+    ELSIF strpos(v_line, 'RAISE') = 0 THEN
+        RETURN false;
+    END IF;
+    BEGIN
+        RAISE EXCEPTION USING ERRCODE = 'WD004', MESSAGE = 'an example';
+    EXCEPTION WHEN SQLSTATE 'WD004' THEN
+        GET STACKED DIAGNOSTICS v_own = PG_EXCEPTION_CONTEXT;
+    END;
+    v_own := split_part(v_own, chr(10), 1);
+    v_before := split_part(v_own, 'RAISE', 1);
+    v_behind := split_part(v_own, 'RAISE', 2);
+    IF v_before ~ '[0-9]' THEN
+        v_own := substring(v_before FROM '[^0-9]*$') || 'RAISE' || v_behind;
+        RETURN right(v_line, length(v_own)) = v_own;
+    END IF;
+    RETURN starts_with(v_line, v_before || 'RAISE' || substring(v_behind FROM '^[^0-9]*'));
+END
 $windrow$;
 --# comment on function is_raised
 COMMENT ON FUNCTION is_raised(text) IS
-    'Whether an error comes from the statement RAISE, by its context.';
+    'Whether an error comes from the statement RAISE, by its context, in any language of the server.';
 
 -- is_cancel: a trigger may raise the state of a cancel, too. A cancel that comes as a trigger begins a RAISE is known by its message,
 -- and so is one that a trigger has caught and raises again, where that is in English; elsewhere all are cancels.

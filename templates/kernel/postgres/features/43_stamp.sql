@@ -383,7 +383,7 @@ BEGIN
             END IF;
     END;
     IF v_sqlstate IS NOT NULL THEN
-        IF is_fatal(p_run, v_stamp.rule, v_sqlstate, v_context, cardinality(v_keys) <= 1, v_progress.families > 0) THEN
+        IF is_fatal(p_run, v_stamp.rule, v_sqlstate, v_context, cardinality(v_keys) <= 1) THEN
             RETURN format('error %s: %s', v_sqlstate, v_message);
         END IF;
         IF is_busy(v_sqlstate) AND v_progress.retries_in_row < setting_of(v_stamp.rule, 'retries') THEN

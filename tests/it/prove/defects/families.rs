@@ -28,6 +28,23 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["poison::SERVER::a_trigger_that_refuses_all_ends_the_run_soon"],
     },
     Defect {
+        name: "refusals-of-the-oldest",
+        what: "a trigger that refuses the oldest families with the state of a missing right ends the run",
+        postgres: &[edit("SELECT count(*) >= 100\n", "SELECT count(*) >= 10\n")],
+        mysql: &[],
+        noticed_by: &["poison::postgres::a_trigger_that_refuses_the_oldest_keeps_them_alone"],
+    },
+    Defect {
+        name: "refusals-in-other-languages",
+        what: "PostgreSQL: what a trigger raises counts as the server's own where that speaks Chinese",
+        postgres: &[edit(
+            "ELSIF strpos(v_line, 'RAISE') = 0 THEN",
+            "ELSIF true THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["languages::a_trigger_that_refuses_keeps_one_family_in_every_language"],
+    },
+    Defect {
         name: "failed-assertions-end-the-call",
         what: "what a batch takes for an error is not a failed ASSERT of a trigger",
         postgres: &[edit(

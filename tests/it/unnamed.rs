@@ -13,6 +13,8 @@ use crate::support::installation::{Installation, Session};
 tests! {
     on_postgres: [
         a_purge_by_parts_takes_what_it_was_told,
+        what_a_purge_may_take_is_noted_once,
+        what_no_key_is_to_blame_for_ends_a_purge,
         a_part_of_a_run_leaves_the_runs_of_others_alone,
         no_step_prunes_what_is_too_young,
     ],
@@ -132,6 +134,76 @@ fn a_purge_by_parts_takes_what_it_was_told() {
             "{purge}"
         );
     }
+}
+
+/// Where many keys are named, no call reads all of them. What is noted is gone with the purge, or with the next one that begins.
+fn what_a_purge_may_take_is_noted_once() {
+    let mut windrow = database();
+    let mut olga = user(&mut windrow, Some("operator"));
+    let begin = r#"SELECT W.purge_begin('{"rule": "jobs", "key": [7, "8", 9], "force": true}')"#;
+    let run = ask(&windrow, &mut olga, begin).expect("a purge");
+    windrow.execute(&format!(
+        "UPDATE W.run SET options = '{{}}' WHERE run_id = {run}"
+    ));
+    for (keys, again) in [("'7'", true), ("'8', '9'", false)] {
+        let call = format!("SELECT W.purge_one({run}, 'jobs', ARRAY[{keys}], {again})::text");
+        let told = ask(&windrow, &mut olga, &call).expect("what was named");
+        assert!(told.contains("NULL"), "{told}");
+    }
+    refused(
+        &windrow,
+        &mut olga,
+        &format!("SELECT W.purge_one({run}, 'jobs', ARRAY['10'], true)"),
+    );
+    assert_eq!(windrow.number("SELECT count(*) FROM job"), 47);
+    // Nobody else ends it.
+    let end = format!("SELECT W.purge_end({run}, '{{}}', '{{}}', '{{}}')");
+    let mut other = windrow.connect();
+    ask(&windrow, &mut other, &end).expect("an answer");
+    assert_eq!(windrow.number("SELECT count(*) FROM W.run_key"), 3);
+    ask(&windrow, &mut olga, &end).expect("an end");
+    assert_eq!(windrow.number("SELECT count(*) FROM W.run_key"), 0);
+    ask(&windrow, &mut olga, "SELECT 1::text FROM W.run_unlock()").expect("no lock");
+    ask(&windrow, &mut olga, begin).expect("a purge");
+    let session = olga.session().expect("a session has a number");
+    drop(olga);
+    windrow.until_gone(session);
+    let purge = windrow.purge(json!({"rule": "jobs", "key": [11]}));
+    assert_eq!(purge.expect("a purge")["status"], "done");
+    assert_eq!(windrow.number("SELECT count(*) FROM W.run_key"), 0);
+}
+
+/// The ledger says once why, and of none of the keys that it failed.
+fn what_no_key_is_to_blame_for_ends_a_purge() {
+    let mut windrow = database();
+    windrow.execute(
+        r#"CREATE FUNCTION changes() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+         BEGIN
+             UPDATE W.catalog_state AS s SET state = jsonb_set(s.state, '{table job}', '"1 id"');
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER changes AFTER DELETE ON job FOR EACH ROW WHEN (OLD.id > 2) EXECUTE FUNCTION changes()"#,
+    );
+    let keys: Vec<i64> = (1..=9).collect();
+    let error = windrow
+        .purge(json!({"rule": "jobs", "key": keys}))
+        .expect_err("another table");
+    let told = "catalog changed: table job is another one";
+    assert!(format!("{error:#}").contains(told), "{error:#}");
+    assert_eq!(windrow.number("SELECT count(*) FROM job"), 48);
+    let ended = windrow.texts("SELECT concat_ws(' ', status, reason) FROM W.run");
+    assert!(
+        ended.len() == 1 && ended[0].starts_with(&format!("failed error WD001: {told}")),
+        "{ended:?}"
+    );
+    let noted = windrow.number(
+        "SELECT (SELECT count(*) FROM W.run_failure) + (SELECT count(*) FROM W.run_skip) + (SELECT count(*) FROM W.run_key)",
+    );
+    assert_eq!(noted, 0);
+    windrow.execute("DROP TRIGGER changes ON job");
+    let purge = windrow.purge(json!({"rule": "jobs", "key": keys}));
+    assert_eq!(purge.expect("a purge")["status"], "done");
+    assert_eq!(windrow.number("SELECT count(*) FROM job"), 41);
 }
 
 fn a_part_of_a_run_leaves_the_runs_of_others_alone() {

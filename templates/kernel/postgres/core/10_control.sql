@@ -666,6 +666,16 @@ CREATE TABLE IF NOT EXISTS run_pass (
 --# comment on table run_pass
 COMMENT ON TABLE run_pass IS
     'Why rows of single-row rules were deleted: how many by run, rule and pass, with the keys of the first ten.';
+--# create table run_key
+CREATE TABLE IF NOT EXISTS run_key (
+    run_id bigint  NOT NULL,
+    key    text    NOT NULL,
+    forced boolean NOT NULL,
+    PRIMARY KEY (run_id, key)
+);
+--# comment on table run_key
+COMMENT ON TABLE run_key IS
+    'What a purge that is under way may delete: the keys that it was told, and whether with the option force.';
 --# create table run_sweep
 CREATE TABLE IF NOT EXISTS run_sweep (
     run_id   bigint  NOT NULL PRIMARY KEY,

@@ -844,8 +844,9 @@ SET search_path FROM CURRENT
 --+ printed.sql
 AS $windrow$
 DECLARE
-    v_run      run%ROWTYPE;
+    v_run      record;
     v_force    boolean;
+    v_named    bigint;
     v_families bigint;
     v_rows     bigint[];
     v_skipped  text[];
@@ -857,22 +858,22 @@ DECLARE
     v_context  text;
     v_keys     text[];
 BEGIN
-    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    -- Not the options: where many keys are named, each would have all of them read.
+    SELECT r.trigger, r.dry_run, r.as_of INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     IF v_run.trigger <> 'PURGE' OR NOT is_own(p_run) THEN
         RAISE EXCEPTION 'run % is not an open purge of this session', p_run
             USING ERRCODE = '55000', HINT = format('CALL %I.purge() opens one.', current_schema());
     END IF;
-    -- What goes is what the ledger says: of no other rule, and no other key. Texts are found at once, numbers as they are written.
-    IF NOT EXISTS (SELECT FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule)
-        OR array_position(p_keys, NULL) IS NOT NULL
-        OR (
-            v_run.options -> 'key' ?& p_keys
-            OR p_keys <@ ARRAY(SELECT k.key FROM jsonb_array_elements_text(v_run.options -> 'key') AS k(key))
-        ) IS NOT TRUE
+    -- What goes is what the ledger says: of no other rule, and no other key.
+    SELECT count(k.key), coalesce(bool_or(k.forced), false)
+    INTO v_named, v_force
+    FROM unnest(p_keys) AS n(key)
+    JOIN run_key AS k ON k.run_id = p_run AND k.key = n.key;
+    IF v_named IS DISTINCT FROM cardinality(p_keys)
+        OR NOT EXISTS (SELECT FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule)
     THEN
         RAISE EXCEPTION 'purge % does not name these keys of rule %', p_run, p_rule USING ERRCODE = '55000';
     END IF;
-    v_force := is_forced(v_run);
     IF (SELECT c.paused FROM control AS c) OR rule_paused(p_rule) IS NOT NULL THEN
         RETURN array_fill('PAUSED'::text, ARRAY[cardinality(p_keys)]);
     END IF;
@@ -917,7 +918,10 @@ BEGIN
                 v_skipped := array_fill('LOCKED'::text, ARRAY[cardinality(p_keys)]);
             WHEN query_canceled OR OTHERS OR assert_failure THEN
                 GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_context = PG_EXCEPTION_CONTEXT;
-                IF v_sqlstate = '57014' AND is_cancel(v_message, v_context) THEN
+                -- What concerns no family would be the same for each key: it ends the purge, as it ends a run.
+                IF v_sqlstate = '57014' AND is_cancel(v_message, v_context)
+                    OR is_fatal(p_run, p_rule, v_sqlstate, v_context, true)
+                THEN
                     RAISE;
                 END IF;
                 -- A foreign key that refuses may have got a row since what keeps rows was read.

@@ -481,6 +481,9 @@ BEGIN
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND is_own(p_run);
+    IF FOUND THEN
+        DELETE FROM run_key AS k WHERE k.run_id = p_run;
+    END IF;
     RETURN run_result(p_run);
 END
 $windrow$;
@@ -894,6 +897,11 @@ BEGIN
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
     PERFORM run_open(v_run, v_rule, v_catalog);
+    -- Those of a purge that broke off are gone with it.
+    DELETE FROM run_key AS k WHERE NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = k.run_id AND r.status = 'running');
+    INSERT INTO run_key (run_id, key, forced)
+    SELECT DISTINCT v_run, k.key, coalesce((p_options ->> 'force')::boolean, false)
+    FROM jsonb_array_elements_text(p_options -> 'key') AS k(key);
     PERFORM run_unlock();
     PERFORM take_lock();
     RETURN v_run;
@@ -944,19 +952,22 @@ AS $windrow$
 DECLARE
     v_run     run%ROWTYPE;
     v_rule    text;
+    v_force   boolean;
     v_named   text[];
     v_keepers text;
 BEGIN
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     v_rule := (SELECT r.rule FROM run_rule AS r WHERE r.run_id = p_run);
+    v_force := is_forced(v_run);
     v_named := ARRAY(SELECT k.key FROM jsonb_array_elements_text(v_run.options -> 'key') AS k(key));
     -- Why others keep it, is not said by its own reason.
     IF is_own(p_run) AND NOT ARRAY['CANCELLED', 'PAUSED'] && p_reasons THEN
         SELECT json_object_agg(k.key, k.keeper ORDER BY k.key)::text
         INTO v_keepers
         FROM (
-            SELECT s.key, keeper_of(v_rule, s.key, s.reason, v_named, v_run.as_of, is_forced(v_run)) AS keeper
+            SELECT s.key, keeper_of(v_rule, s.key, s.reason, v_named, v_run.as_of, v_force) AS keeper
             FROM unnest(p_keys, p_reasons) AS s(key, reason)
+            WHERE s.reason IN ('SHARED_MEMBER', 'REFERENCED')
         ) AS k
         WHERE k.keeper IS NOT NULL;
     END IF;
@@ -977,6 +988,9 @@ BEGIN
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND is_own(p_run);
+    IF FOUND THEN
+        DELETE FROM run_key AS k WHERE k.run_id = p_run;
+    END IF;
     -- Joined as text: jsonb would forget the order of the tables.
     RETURN (
         left(run_result(p_run)::text, -1) || ', "refused" : '

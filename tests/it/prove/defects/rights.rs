@@ -11,8 +11,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "purged-without-a-name",
         what: "an operator purges what the ledger of the purge does not name",
         postgres: &[edit(
-            "v_run.options -> 'key' ?& p_keys\n            OR",
-            "true\n            OR",
+            "v_named IS DISTINCT FROM cardinality(p_keys)",
+            "false",
         )],
         mysql: &[],
         noticed_by: &["unnamed::a_purge_by_parts_takes_what_it_was_told"],
@@ -21,11 +21,31 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "purged-by-another-rule",
         what: "an operator purges by a rule of which the ledger of the purge has nothing",
         postgres: &[edit(
-            "IF NOT EXISTS (SELECT FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule)\n        OR array",
-            "IF array",
+            "OR NOT EXISTS (SELECT FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule)",
+            "",
         )],
         mysql: &[],
         noticed_by: &["unnamed::a_purge_by_parts_takes_what_it_was_told"],
+    },
+    Defect {
+        name: "purge-forgets-nothing",
+        what: "the keys that a purge was told stay when it has ended",
+        postgres: &[edit(
+            "DELETE FROM run_key AS k WHERE k.run_id = p_run;",
+            "NULL;",
+        )],
+        mysql: &[],
+        noticed_by: &["unnamed::what_a_purge_may_take_is_noted_once"],
+    },
+    Defect {
+        name: "purge-blames-each-key",
+        what: "PostgreSQL: what concerns no family fails with each key of a purge",
+        postgres: &[edit(
+            "OR is_fatal(p_run, p_rule, v_sqlstate, v_context, true)",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &["unnamed::what_no_key_is_to_blame_for_ends_a_purge"],
     },
     Defect {
         name: "step-of-a-purge",

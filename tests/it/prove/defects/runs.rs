@@ -515,8 +515,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "no-end-at-all",
         what: "a run whose end fails says for ever that it goes on",
         postgres: &[edit(
-            "AND is_own(p_run);\n    RETURN run_result(p_run);",
-            "AND false;\n    RETURN run_result(p_run);",
+            "AND is_own(p_run);\n    IF FOUND THEN\n        DELETE FROM run_key AS k WHERE k.run_id = p_run;\n    END IF;\n    RETURN",
+            "AND false;\n    RETURN",
         )],
         mysql: &[],
         noticed_by: &["endings::an_error_at_the_end_of_a_run_closes_it"],

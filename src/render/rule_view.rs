@@ -182,6 +182,10 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             Dialect::Postgres => format!("::{}", dialect.kind(key.kind)),
             Dialect::Mysql | Dialect::Mariadb => String::new(),
         },
+        key_sorts: match key.kind {
+            Kind::Varchar | Kind::Char => " COLLATE \"default\"",
+            _ => "",
+        },
         key_of_hold: typed(key.kind, "h.`key`"),
         key_told: told(key.kind, &format!("i.{}", dialect.ident(&key.name))),
         end_time: dialect.ident(&rule.end_time.name),

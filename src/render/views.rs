@@ -232,6 +232,9 @@ pub(super) struct RootView {
     /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there, and a
     /// domain not what it is a domain of.
     pub(super) key_cast: String,
+    /// On PostgreSQL, behind the key that a function answers whose text the server takes into statements: they compare what a function
+    /// answers by the collation of the database, and would sort it by that of the column.
+    pub(super) key_sorts: &'static str,
     /// The key of a hold `h` as a value of the key's type.
     pub(super) key_of_hold: String,
     /// On MySQL and MariaDB: the key of row `i`, for a column that takes texts.

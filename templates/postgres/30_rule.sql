@@ -90,7 +90,7 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE
 AS $windrow$
-    ⟪SELECT i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }}, ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
+    ⟪SELECT i.{{ rule.key }}::{{ rule.key_type }}{{ rule.key_sorts }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }}, ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
         (true
             {{ <w.not_newest rule /> | indent(width=12) }}
         ) IS NOT TRUE

@@ -565,7 +565,7 @@ LANGUAGE sql STABLE
 AS $windrow$
 
 {%- filter fit %}
-    ⟪SELECT r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, {{ rule.timed.due.of_r }}::{{ rule.time_type }},
+    ⟪SELECT r.{{ rule.key }}::{{ rule.key_type }}{{ rule.key_sorts }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, {{ rule.timed.due.of_r }}::{{ rule.time_type }},
         {{ rule.timed.is_root_r }},
         {{ rule.timed.is_alone_r }},
         {% if rule.timed.ended %}r.{{ rule.timed.ended }} IS NOT NULL AND r.{{ rule.timed.ended }} > '-infinity'{% else %}true{% endif %}

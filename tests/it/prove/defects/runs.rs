@@ -16,6 +16,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["collated::SERVER::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
     },
     Defect {
+        name: "roots-between-two-orders",
+        what: "PostgreSQL: roots are sorted by the collation of their column, and those behind a place are found by that of the database",
+        postgres: &[edit(" COLLATE \"default\"", "")],
+        mysql: &[],
+        noticed_by: &["collated::SERVER::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
+    },
+    Defect {
         name: "roots-before-another-place",
         what: "what lies before the place where a run began is found by the collation of the database",
         postgres: &[edit(

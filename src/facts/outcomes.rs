@@ -279,7 +279,7 @@ pub const REFUSALS: [Outcome; 20] = [
     outcome(
         "catalog changed",
         "A table of the spec is not the one that was armed: it is gone, another one is in its place, its columns for keys or edges \
-         are others, or a column by which rules decide holds another kind of values. It follows.",
+         are others, a column by which rules decide is another one, or holds another kind of values. It follows.",
         "Look at both tables, then `windrow arm`.",
     ),
     outcome(

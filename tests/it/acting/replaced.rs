@@ -19,6 +19,7 @@ tests! {
         a_table_with_more_columns_in_the_place_of_another_is_told,
         other_columns_are_told,
         columns_that_stand_elsewhere_are_told,
+        a_column_that_another_one_replaces_is_told,
     ],
     on_postgres: [
         a_column_by_which_a_rule_decides_may_not_go,
@@ -173,6 +174,57 @@ fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
     installation.arm();
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
+}
+
+/// Two columns of one type exchange their names: rows would go by the time of something else. Of those that no rule names, they may.
+fn a_column_that_another_one_replaces_is_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    let (time, named) = match dialect {
+        Dialect::Postgres => (
+            "timestamp",
+            "table runs has another column by the name ended",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "timestamp NULL",
+            "table runs may have another column in the place of ended",
+        ),
+    };
+    installation.execute(&format!(
+        "ALTER TABLE runs ADD created {time}; ALTER TABLE runs ADD first_note {time}; ALTER TABLE runs ADD last_note {time};
+         UPDATE runs SET created = '2024-01-01 00:00:00'"
+    ));
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let exchange = |one: &str, other: &str| {
+        [(one, "held"), (other, one), ("held", other)]
+            .map(|(from, to)| match dialect {
+                Dialect::Postgres => format!("ALTER TABLE runs RENAME {from} TO {to}"),
+                Dialect::Mysql | Dialect::Mariadb => {
+                    format!("ALTER TABLE runs CHANGE {from} {to} {time}")
+                }
+            })
+            .join("; ")
+    };
+    installation.execute(&exchange("first_note", "last_note"));
+    let run = installation.run(json!({"run_families": 1})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    installation.execute(&exchange("ended", "created"));
+    let told = format!("catalog changed: {named}");
+    let error = installation.run(json!({})).expect_err("another column");
+    assert_told(&error, &told);
+    let back = exchange("ended", "created");
+    installation.execute(&back);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let run = changed_during_a_run(&mut installation, &exchange("ended", "created"));
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(run["status"] == "failed" && reason.contains(&told), "{run}");
+    installation.execute(&back);
+    installation.arm();
+    let left = installation.number("SELECT COUNT(*) FROM runs");
+    assert_eq!(left, 3, "{run}");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
 }
 
 /// What no rule names holds something else from now on.

@@ -558,6 +558,7 @@ BEGIN
     DECLARE v_schema varchar(64);
     DECLARE v_known  longtext;
     DECLARE v_others longtext;
+    DECLARE v_moved  longtext;
     DECLARE v_table  varchar(64);
     DECLARE v_column varchar(64);
     DECLARE v_named  boolean;
@@ -610,24 +611,25 @@ BEGIN
               AND LOCATE(CONCAT('|', s.table_name, '.'), v_shapes) > 0;
             IF o_reason IS NULL THEN
                 -- Among the columns that were there and are, each has its place. A column is known by nothing else but its name.
-                SELECT MIN(CONCAT('table ', r.table_name, ' has its columns in another order: another column may be in the place '
-                    'of one of its keys or edges'))
-                INTO o_reason
+                SELECT
+                    MIN(CASE WHEN r.is_known THEN CONCAT('table ', r.table_name, ' has its columns in another order: another column may be '
+                        'in the place of one of its keys or edges') END),
+                    COALESCE(JSON_ARRAYAGG(JSON_ARRAY(r.table_name, r.column_name)), '[]')
+                INTO o_reason, v_moved
                 FROM (
                     SELECT
-                        c.table_name, c.is_known,
+                        c.table_name, c.column_name, c.is_known,
                         ROW_NUMBER() OVER (PARTITION BY c.table_name ORDER BY c.was_at) AS place_then,
                         ROW_NUMBER() OVER (PARTITION BY c.table_name ORDER BY c.position) AS place_now
                     FROM (
                         SELECT
-                            s.table_name, s.is_known, s.position,
+                            s.table_name, s.column_name, s.is_known, s.position,
                             LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) AS was_at
                         FROM work_shape AS s
                     ) AS c
                     WHERE c.was_at > 0
                 ) AS r
-                WHERE r.is_known
-                  AND r.place_then <> r.place_now;
+                WHERE r.place_then <> r.place_now;
             END IF;
             IF o_reason IS NULL THEN
                 -- A text that a condition names is 0 where numbers are compared with it. A TIMESTAMP is an instant and a DATETIME what the
@@ -691,6 +693,15 @@ BEGIN
                         SET o_reason = CONCAT('table ', v_table, ' has another kind of values in column ', v_column);
                     END IF;
                     SET v_others = JSON_REMOVE(v_others, '$[0]');
+                END WHILE;
+                WHILE o_reason IS NULL AND JSON_LENGTH(v_moved) > 0 DO
+                    SET v_table = JSON_VALUE(v_moved, '$[0][0]'), v_column = JSON_VALUE(v_moved, '$[0][1]');
+                    CALL names_column(v_column, v_named);
+                    IF v_named THEN
+                        SET o_reason = CONCAT('table ', v_table, ' may have another column in the place of ', v_column,
+                            ': its columns have another order');
+                    END IF;
+                    SET v_moved = JSON_REMOVE(v_moved, '$[0]');
                 END WHILE;
             END IF;
             DROP TEMPORARY TABLE work_shape;

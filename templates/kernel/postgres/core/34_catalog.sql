@@ -423,7 +423,8 @@ BEGIN
                 SELECT string_agg(CASE
                     WHEN a.attname = ANY (e.columns) THEN format('%s:%s:%s:%s', n.told, a.attnum, a.atttypid, a.attcollation)
                     -- Each number of a float is one of a double, which is noted as both: one that becomes a float lacks a note.
-                    ELSE format('%s:%s', n.told, k.kind) || CASE WHEN k.kind = 'double.0' THEN format(' %s:float.0', n.told) ELSE '' END
+                    ELSE format('%1$s:%2$s %1$s:@%3$s', n.told, k.kind, a.attnum)
+                        || CASE WHEN k.kind = 'double.0' THEN format(' %s:float.0', n.told) ELSE '' END
                 END, ' ' ORDER BY a.attname) AS columns
                 FROM pg_attribute AS a
                 -- Without the signs that are between the notes.
@@ -482,8 +483,8 @@ END
 $windrow$;
 --# comment on function catalog_now
 COMMENT ON FUNCTION catalog_now() IS
-    'Which tables those of the spec are and those that its rules read, the types of the columns by which rows are found there, the kinds '
-    'of those by which rules decide, and what acts on the tables: foreign keys, rules, tables that inherit.';
+    'Which tables those of the spec are and those that its rules read, the places and types of the columns by which rows are found there, '
+    'the places and kinds of those by which rules decide, and what acts on the tables: foreign keys, rules, tables that inherit.';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
 --# create function replaced
@@ -496,6 +497,7 @@ AS $windrow$
         CASE split_part(p_now ->> o.key, ' ', 1)
             WHEN split_part(o.value, ' ', 1) THEN CASE
                 WHEN c.edge THEN '%s has other columns for its keys or edges, by name, place, type or collation'
+                WHEN c.is_there AND c.place THEN '%s has another column by the name %s'
                 WHEN c.is_there THEN '%s has another kind of values in column %s'
                 ELSE '%s has no column %s any more'
             END
@@ -506,9 +508,10 @@ AS $windrow$
     )
     FROM jsonb_each_text(p_then) AS o
     CROSS JOIN LATERAL (
-        SELECT l.edge, l.name, strpos(p_now ->> o.key, format(' %s:', l.name)) > 0 AS is_there
+        SELECT l.edge, l.place, l.name, strpos(p_now ->> o.key, format(' %s:', l.name)) > 0 AS is_there
         FROM (
-            SELECT bool_or(split_part(l.says, ':', 3) <> '') AS edge, min(split_part(l.says, ':', 1)) AS name
+            SELECT bool_or(split_part(l.says, ':', 3) <> '') AS edge, bool_and(split_part(l.says, ':', 2) LIKE '@%') AS place,
+                min(split_part(l.says, ':', 1)) AS name
             FROM unnest(string_to_array(o.value, ' ')) AS l(says)
             WHERE l.says <> ALL (string_to_array(p_now ->> o.key, ' '))
         ) AS l

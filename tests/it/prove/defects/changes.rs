@@ -45,6 +45,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "columns-by-name-alone",
+        what: "a column by which a rule decides may be another one that has got its name",
+        postgres: &[edit("n.told, k.kind, a.attnum)", "n.told, k.kind, 0)")],
+        mysql: &[edit("JSON_LENGTH(v_moved) > 0 DO", "1 = 0 DO")],
+        noticed_by: &["acting::replaced::SERVER::a_column_that_another_one_replaces_is_told"],
+    },
+    Defect {
         name: "kinds-without-collation",
         what: "a text by which a rule decides may tell other letters apart from now on",
         postgres: &[edit("'.' || a.attcollation AS kind", "'.0' AS kind")],

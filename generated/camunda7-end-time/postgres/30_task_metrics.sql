@@ -6,7 +6,8 @@ ALTER SCHEMA windrow_camunda7_end_time OWNER TO CURRENT_ROLE;
 -- task_metrics_rows: the rows of act_ru_task_meter_log. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_rows() RETURNS TABLE (o_key text, o_family text, o_time timestamp,
     o_root boolean, o_alone boolean, o_over boolean) LANGUAGE sql STABLE AS $windrow$
-    SELECT r."id_"::text, (r."id_")::text, r."timestamp_"::timestamp, true, true, true FROM "public"."act_ru_task_meter_log" AS r;
+    SELECT r."id_"::text COLLATE "default", (r."id_")::text, r."timestamp_"::timestamp, true, true, true
+        FROM "public"."act_ru_task_meter_log" AS r;
 $windrow$;
 
 -- task_metrics_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
@@ -46,5 +47,5 @@ BEGIN
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT; o_locked := cardinality(v_keys);
 END $windrow$;
-SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at 29ca948733e1', 'delete 4d8db014d579', 'rows ab58cddd5832']);
+SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at 29ca948733e1', 'delete 4d8db014d579', 'rows 95959e046c92']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

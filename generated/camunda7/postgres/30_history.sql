@@ -21,7 +21,7 @@ $windrow$;
 -- history_rows: the rows of act_hi_procinst. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_rows() RETURNS TABLE (o_key text, o_family text, o_time timestamp, o_root boolean,
     o_alone boolean, o_over boolean) LANGUAGE sql STABLE AS $windrow$
-    SELECT r."id_"::text, (coalesce(r."root_proc_inst_id_", r."id_"))::text, r."removal_time_"::timestamp,
+    SELECT r."id_"::text COLLATE "default", (coalesce(r."root_proc_inst_id_", r."id_"))::text, r."removal_time_"::timestamp,
         coalesce(r."root_proc_inst_id_", r."id_") = r."id_",
         NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_")),
         r."end_time_" IS NOT NULL AND r."end_time_" > '-infinity' FROM "public"."act_hi_procinst" AS r;
@@ -1531,5 +1531,5 @@ $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted 394658812146', 'at 01fc4fc4880a', 'count 124793ebb123', 'count_families b8dfcf90c9c6', 'delete ba863fb4aae1',
     'delete_families 7ed955f79f3c', 'judge 6d39b212fe4b', 'keep 56efb60cc026', 'namers 14eda91a5c35', 'names_15 4ab425b9fe5b',
-    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 860e2dc8f88e', 'strays c31019567442']);
+    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 022d641fdf41', 'strays c31019567442']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

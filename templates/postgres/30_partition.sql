@@ -105,9 +105,11 @@ $windrow$;
 {% endif -%}
 {% endfor -%}
 {% if rule.timed.partition.waits -%}
--- {{ rule.name }}_waiting_partition: the first row of {{ rule.table_name }} between two bounds that has not ended, or not before p_cutoff.
---# create function {{ control }}.{{ rule.name }}_waiting_partition
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_waiting_partition(
+{% for member in rule.timed.members -%}
+-- {{ rule.name }}_waiting_partition_{{ member.position }}: of the rows of {{ rule.table_name }} that rows of {{ member.table_name }} between two bounds are or name, wherever
+-- they are, the first one that has not ended, or not before p_cutoff.
+--# create function {{ control }}.{{ rule.name }}_waiting_partition_{{ member.position }}
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_waiting_partition_{{ member.position }}(
     ⟦p_from {{ rule.timed.partition.bound_type }}, p_to {{ rule.timed.partition.bound_type }}, p_cutoff timestamptz, OUT o_fault integer,
     OUT o_key text⟧
 )
@@ -115,6 +117,10 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_custom_plan
 AS $windrow$
 BEGIN
+{%- if member.belongs | length == 0 %}
+    -- None of its rows names one.
+    RETURN;
+{%- else %}
 {%- if rule.raw %}
     -- where_sql of the spec, which windrow does not read, must be true of final rows: {{ rule.raw }}
 {%- endif %}
@@ -137,14 +143,26 @@ BEGIN
 {%- endif %}
             END AS fault
         FROM {{ rule.table }} AS i
+{%- if member.root and member.belongs | length == 1 %}
         WHERE i.{{ rule.end_time }} >= p_from AND i.{{ rule.end_time }} < p_to
+{%- else %}
+        WHERE i.{{ rule.key }} IN (
+{%- for column in member.belongs %}
+            SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- if not loop.last %}
+            UNION ALL{% endif %}
+{%- endfor %}
+        )
+{%- endif %}
     ) AS f
     WHERE f.fault IS NOT NULL
     ORDER BY f.fault, f.id
     LIMIT 1»;
+{%- endif %}
 END
 $windrow$;
 
+{% endfor -%}
 {% endif -%}
 -- {{ rule.name }}_drop_partitions: {% if rule.timed.partition.all_detached %}detaches{% elif rule.timed.partition.detached %}drops or detaches{% else %}drops{% endif %} partitions, in this order: plain tables that the catalog has, under a lock that lets nobody
 -- change it, as partitions of exactly {{ rule.timed.partition.told }} with exactly the bounds p_bounds. Anything else is an error.

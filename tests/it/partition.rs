@@ -18,6 +18,7 @@ use windrow::graph::Graph;
 
 use self::families::{
     foreign_keys_go_from_partition_to_partition, partitions_of_several_tables_go_as_the_model_says,
+    steps_of_runs_of_other_families_stay_with_them,
 };
 use self::locks::{
     a_held_row_that_comes_late_keeps_its_partition,
@@ -43,6 +44,7 @@ tests! {
     on_postgres: [
         a_run_drops_what_the_model_says,
         partitions_of_several_tables_go_as_the_model_says,
+        steps_of_runs_of_other_families_stay_with_them,
         foreign_keys_go_from_partition_to_partition,
         the_application_waits_no_longer_than_the_lock_timeout,
         two_workers_drop_what_one_would,

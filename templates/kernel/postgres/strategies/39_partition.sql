@@ -1,6 +1,7 @@
 -- Rules that drop whole range partitions. Their verbs are rows, drop_partitions and, for each table by its position in the order of
 -- deletion, count_partition_<n> and, where holds of other rules or rows of other tables may keep rows, held_partition_<n> and
--- referred_partition_<n>; where rows of the root table keep their partition until they have ended, waiting_partition.
+-- referred_partition_<n>; where rows of the root table keep their partition, and those of what names them, until they have ended,
+-- waiting_partition_<n>.
 -- What a family is to others, to them is a partition, or of several tables all partitions whose ranges
 -- overlap: it is deleted as a whole or not at all. Only the verb drop_partitions drops tables, and only those that the catalog has,
 -- under its lock, as partitions of exactly the rule's tables with exactly these bounds.
@@ -372,7 +373,7 @@ AS $windrow$
 DECLARE
     v_binds boolean := bound_by(p_rule);
     v_refer boolean := (SELECT r.document ? 'referred' FROM rule AS r WHERE r.rule = p_rule);
-    v_waits text    := (SELECT r.root FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'waits');
+    v_waits boolean := (SELECT r.document ? 'waits' FROM rule AS r WHERE r.rule = p_rule);
     v_held  text[]  := held_keys(p_rule);
     v_part  record;
     v_fault integer;
@@ -418,10 +419,10 @@ BEGIN
             o_key := v_part.o_name;
             o_reason := 'UNDATED_MEMBER';
         END IF;
-        IF v_part.o_table = v_waits AND o_reason IS NULL THEN
+        IF v_waits AND o_reason IS NULL THEN
             EXECUTE format(
                 'SELECT w.o_fault, w.o_key FROM %s(%L, %L, $1) AS w',
-                routine_of(p_rule, 'waiting_partition'), v_part.o_from, v_part.o_to
+                routine_of(p_rule, 'waiting_partition_' || v_part.o_place), v_part.o_from, v_part.o_to
             )
             INTO v_fault, v_named
             USING p_cutoff;

@@ -56,11 +56,24 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "partition-estimated-in-spite-of-running-rows",
         what: "where rows are estimated, a partition is not searched for rows that are not final",
         postgres: &[edit(
-            "IF v_part.o_table = v_waits AND",
-            "IF v_guess IS NULL AND v_part.o_table = v_waits AND",
+            "IF v_waits AND o_reason IS NULL",
+            "IF v_guess IS NULL AND v_waits AND o_reason IS NULL",
         )],
         mysql: &[],
         noticed_by: &[MODEL],
+    },
+    Defect {
+        name: "partition-of-steps-of-running-runs",
+        what: "a run that has not ended keeps the partition of its row, and not those of what names it",
+        postgres: &[edit(
+            "SELECT t.\"run_id\" FROM D.\"step\" AS t WHERE",
+            "SELECT t.\"run_id\" FROM D.\"step\" AS t WHERE false AND",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            FAMILIES,
+            "partition::steps_of_runs_of_other_families_stay_with_them",
+        ],
     },
     Defect {
         name: "partition-taken-with-running-rows",

@@ -201,6 +201,13 @@ BEGIN
 {%- else %}
     PERFORM set_config('lock_timeout', greatest(p_wait / (4 * greatest(cardinality(p_partitions), 1)), 1) || 'ms', true);
 {%- endif %}
+{%- if rule.timed.members | length > 1 %}
+    -- What was attached meanwhile and overlaps is of this family, and nobody has looked at it.
+    IF NOT EXISTS (SELECT FROM {{ control }}.partition_families('{{ rule.name }}') AS f WHERE f.o_ids = p_partitions) THEN
+        RAISE EXCEPTION 'partitions of % that go together are others now', {{ rule.timed.partition.text }}
+            USING ERRCODE = '55000', HINT = 'One was attached, dropped or detached meanwhile. Nothing was dropped.';
+    END IF;
+{%- endif %}
     FOR v_place IN 1 .. cardinality(p_partitions) LOOP
 {%- if rule.timed.partition.all_detached %}
         PERFORM

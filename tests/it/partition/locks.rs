@@ -6,8 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use windrow::dialect::Dialect;
 
-use super::{armed, only, partitions, set};
+use super::{armed, grant, only, owner, partitions, set};
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
 
 const INSERT: &str = "INSERT INTO event_log (logged_at, message) VALUES (now(), 'meanwhile')";
 
@@ -75,6 +78,77 @@ pub(super) fn the_application_waits_no_longer_than_the_lock_timeout() {
     assert_eq!(partitions(&mut installation), set(&["event_log_now"]));
     let written = installation.number("SELECT count(*) FROM event_log WHERE message = 'meanwhile'");
     assert_eq!(written, rows);
+}
+
+/// What is attached while a family is looked at is of that family.
+pub(super) fn a_partition_that_comes_late_keeps_its_family() {
+    let spec = r#"
+name = "part-attached"
+dialects = ["postgres"]
+[tables]
+run  = { key = "id bigint" }
+step = { parents = ["run_id bigint -> run.id"], indexed = ["run_id"] }
+[rules.runs]
+strategy  = "partition"
+root      = "run"
+time      = "at timestamptz"
+tables    = ["step: run_id", "run"]
+where_sql = "public.looked({root}.id)"
+retention = { default = "31d", minimum = "7d", safety_lag = "1h" }
+"#;
+    let schema = "
+        CREATE TABLE run (id bigint NOT NULL, at timestamptz) PARTITION BY RANGE (at);
+        CREATE INDEX ON run (id);
+        CREATE TABLE step (id bigint, run_id bigint, at timestamptz) PARTITION BY RANGE (at);
+        CREATE INDEX ON step (run_id);
+        CREATE TABLE run_1 PARTITION OF run FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+        CREATE TABLE step_q (LIKE step);
+        INSERT INTO run VALUES (1, '2026-01-03');
+        INSERT INTO step_q VALUES (1, 1, '2026-01-03');
+        CREATE FUNCTION public.looked(bigint) RETURNS boolean LANGUAGE plpgsql AS
+            'BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN true; END'";
+    let mut installation = Installation::of(Dialect::Postgres, schema, &graph_of(spec));
+    let owner = owner(&installation);
+    installation.execute(&format!(
+        "DO $$ BEGIN CREATE ROLE {owner} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+         ALTER TABLE run_1 OWNER TO {owner}"
+    ));
+    grant(&mut installation);
+    installation.arm();
+    installation
+        .set_setting("lock_timeout", 20_000)
+        .expect("a setting");
+    let options = json!({"as_of": "2026-03-10"});
+    let mut other = installation.connect();
+    other
+        .execute("SELECT pg_advisory_lock(4711)")
+        .expect("a lock");
+    let (runner, _, session) = installation.call_aside("run", options.clone());
+    installation.until_locked("a look", &runner, session);
+    other
+        .execute(&format!(
+            "ALTER TABLE step_q OWNER TO {owner};
+             ALTER TABLE step ATTACH PARTITION step_q FOR VALUES FROM ('2026-01-01') TO ('2026-04-01');
+             SELECT pg_advisory_unlock(4711)"
+        ))
+        .expect("a partition");
+    let run = runner.join().expect("no panic").1.expect("a run");
+    assert_eq!(
+        (&only(&run)["families"], &only(&run)["skipped"]["FAILED"]),
+        (&json!(0), &json!(1)),
+        "{run}"
+    );
+    assert_eq!(installation.number("SELECT count(*) FROM run"), 1);
+    // The family is not over, then.
+    let run = installation.run(options).expect("a run");
+    assert_eq!(
+        only(&run)["skipped_samples"],
+        json!({"RETENTION_NOT_REACHED": ["run_1 (step_q)"]}),
+        "{run}"
+    );
+    let run = installation.run(json!({"as_of": "2026-06-01"}));
+    let run = run.expect("a run");
+    assert_eq!(only(&run)["families"], 1, "{run}");
 }
 
 pub(super) fn a_held_row_that_comes_late_keeps_its_partition() {

@@ -318,6 +318,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::a_held_row_that_comes_late_keeps_its_partition"],
     },
     Defect {
+        name: "partition-of-a-family-that-grew",
+        what: "a family is dropped though a partition was attached to it meanwhile",
+        postgres: &[edit(
+            "AS f WHERE f.o_ids = p_partitions)",
+            "AS f WHERE f.o_ids @> p_partitions)",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::a_partition_that_comes_late_keeps_its_family"],
+    },
+    Defect {
         name: "partition-of-any-table",
         what: "what is dropped may be a partition of another table",
         postgres: &[edit(

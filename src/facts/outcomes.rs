@@ -504,7 +504,7 @@ pub const CHECKS: [Outcome; 32] = [
     ),
     outcome(
         "archived",
-        "How many archived partitions and rows there are, and whether the archive has exactly the tables that the ledger names.",
+        "How many archived partitions and rows there are, whether the archive has exactly the tables that the ledger names, and which are older than `archive_days` and not pruned.",
         "Do what the finding says.",
     ),
     outcome(

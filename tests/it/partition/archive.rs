@@ -1,6 +1,7 @@
 //! Partitions that are kept instead of being dropped, on PostgreSQL, and in `innodb::archive` on the other servers: what is kept, how it
 //! comes back, and how it goes.
 
+mod leaves;
 pub(super) mod told;
 mod uses;
 
@@ -25,6 +26,9 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
 
 tests! {
+    within: [
+        leaves::tests,
+    ],
     on_postgres: [
         a_partition_is_kept_and_comes_back_as_it_was,
         what_fails_in_between_leaves_the_partition_where_it_is,

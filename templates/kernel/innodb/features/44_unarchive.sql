@@ -400,10 +400,8 @@ BEGIN
         IF v_part IS NOT NULL THEN
             CALL drop_archived_partition(io_run, v_part, p_by_run, o_rows);
         END IF;
-        IF o_rows IS NULL THEN
-            -- The next run prunes it.
-            SET o_rows = 0, io_run = NULL, io_place = 0;
-        END IF;
+        -- What others use is left to the next run; this one goes on with the rest.
+        SET o_rows = COALESCE(o_rows, 0);
     ELSE
         CALL archive_there(io_place - 1, v_table, v_quoted);
         -- An archive that is not there has nothing to drop.
@@ -432,6 +430,7 @@ BEGIN
     END IF;
     IF io_place > (SELECT COALESCE(MAX(k.position), 0) FROM known_archive AS k) + 1 THEN
         SET io_place = 0;
-        DELETE FROM kept_run WHERE run_id = io_run;
+        SELECT COUNT(*) > 0 INTO v_goes_on FROM partition_archive AS p WHERE p.run_id = io_run AND p.state IN ('kept', 'dropping');
+        DELETE FROM kept_run WHERE run_id = io_run AND NOT v_goes_on;
     END IF;
 END;

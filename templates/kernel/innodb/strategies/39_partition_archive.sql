@@ -298,6 +298,7 @@ SQL SECURITY DEFINER
 COMMENT 'Writes to work_check whether the partitions that p_rule has archived are there, and no other tables beside them.'
 BEGIN
     DECLARE v_first varchar(64);
+    DECLARE v_days  bigint;
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT 14, 'archived', p_rule, 'ok', COUNT(*),
         CONCAT('archived partitions with ', COALESCE(SUM(p.partition_rows), 0), ' rows, each where the ledger says')
@@ -314,6 +315,17 @@ BEGIN
     WHERE p.rule = p_rule
       AND p.state = 'kept'
       AND t.table_name IS NULL;
+    SELECT r.rule INTO v_first FROM rule AS r WHERE JSON_CONTAINS_PATH(r.document, 'one', '$.archive') ORDER BY r.position LIMIT 1;
+    CALL setting_of(v_first, 'archive_days', v_days);
+    -- A run prunes at its end, and there is one each day.
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 14, 'archived', CONCAT(DATABASE(), '.', MIN(p.archive)), 'notice', SUM(p.partition_rows),
+        CONCAT('rows of ', COUNT(*), ' archived partitions that are older than archive_days and not pruned: see what reads the first')
+    FROM partition_archive AS p
+    WHERE p.rule = p_rule
+      AND p.state = 'kept'
+      AND p.archived_at < UTC_TIMESTAMP(6) - INTERVAL (1 + NULLIF(v_days, 0)) DAY
+    HAVING COUNT(*) > 0;
     SELECT r.rule
     INTO v_first
     FROM rule AS r

@@ -276,7 +276,8 @@ $windrow$;
 COMMENT ON FUNCTION note_left(bigint, bigint, text, bigint) IS
     'Notes in table unarchived that rows of a table have left the archive of run p_run for good; archive_step() calls it.';
 
--- archive_drop_partition: drops an archived partition. What reads it, such as a dump, is not waited for long.
+-- archive_drop_partition: drops an archived partition. What reads it, such as a dump, is not waited for long, and where a run prunes,
+-- which then goes on behind it, still less. Who restores or drops it has its row.
 --# create function archive_drop_partition
 CREATE OR REPLACE FUNCTION archive_drop_partition(p_run bigint, p_place integer, p_prunes boolean)
 RETURNS boolean
@@ -287,14 +288,27 @@ AS $windrow$
 DECLARE
     v_part partition_archive%ROWTYPE;
 BEGIN
-    SELECT * INTO STRICT v_part FROM partition_archive AS p WHERE p.run_id = p_run AND p.place = p_place FOR UPDATE;
+    IF p_prunes THEN
+        PERFORM set_config('lock_timeout', '200ms', true);
+    END IF;
     BEGIN
+        SELECT *
+        INTO v_part
+        FROM partition_archive AS p
+        WHERE p.run_id = p_run
+          AND p.place = p_place
+          AND num_nulls(p.restored_at, p.dropped_at) = 2
+        FOR UPDATE;
+        IF NOT FOUND THEN
+            -- Somebody else was first.
+            RETURN false;
+        END IF;
         EXECUTE format('DROP TABLE IF EXISTS %I.%I', v_part.archive_schema, v_part.archive);
     EXCEPTION WHEN lock_not_available OR deadlock_detected OR dependent_objects_still_exist THEN
         IF NOT p_prunes THEN
             RAISE;
         END IF;
-        RAISE WARNING 'the archived partition % is not pruned: %', v_part.archive, SQLERRM;
+        RAISE WARNING 'the archived partition % is not pruned: %', coalesce(v_part.archive, format('%s of run %s', p_place, p_run)), SQLERRM;
         RETURN false;
     END;
     UPDATE partition_archive AS p
@@ -306,8 +320,8 @@ END
 $windrow$;
 --# comment on function archive_drop_partition
 COMMENT ON FUNCTION archive_drop_partition(bigint, integer, boolean) IS
-    'Drops an archived partition, as noted in table partition_archive; false where others use it and a run prunes. archive_step() calls '
-    'it.';
+    'Drops an archived partition, as noted in table partition_archive; false where it has left the archive meanwhile, or others use it '
+    'and a run prunes. archive_step() calls it.';
 
 -- archive_step: one bounded step of dropping or pruning: it looks for the next run (io_place is 0), or drops the next partition of
 -- that run (1), or deletes up to 10,000 rows of it from the archive number io_place - 1, behind row io_after. io_run is NULL when all
@@ -369,15 +383,12 @@ BEGIN
         ORDER BY p.place
         LIMIT 1;
         IF FOUND THEN
-            IF NOT archive_drop_partition(io_run, v_known.place, p_by_run <> 0) THEN
-                -- The next run prunes it.
-                io_run := NULL;
-                io_place := 0;
-                RETURN;
-            END IF;
-            o_rows := v_known.partition_rows;
             io_after := v_known.place;
-            PERFORM note_left(io_run, p_by_run, v_known.table_name, o_rows);
+            -- What is left there is looked for by the next run; this one goes on with the rest.
+            IF archive_drop_partition(io_run, v_known.place, p_by_run <> 0) THEN
+                o_rows := v_known.partition_rows;
+                PERFORM note_left(io_run, p_by_run, v_known.table_name, o_rows);
+            END IF;
             RETURN;
         END IF;
         io_after := 0;
@@ -411,7 +422,11 @@ BEGIN
     END IF;
     IF io_place > (SELECT coalesce(max(k.position), 0) FROM known_archive AS k) + 1 THEN
         io_place := 0;
-        DELETE FROM kept_run AS k WHERE k.run_id = io_run;
+        DELETE FROM kept_run AS k
+        WHERE k.run_id = io_run
+          AND NOT EXISTS (
+              SELECT FROM partition_archive AS p WHERE p.run_id = io_run AND num_nulls(p.restored_at, p.dropped_at) = 2
+          );
     END IF;
 END
 $windrow$;

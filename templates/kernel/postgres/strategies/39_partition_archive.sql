@@ -292,8 +292,13 @@ AS $windrow$
     WITH kept AS (
         SELECT
             p.partition_rows, format('%I.%I', p.archive_schema, p.archive) AS called,
-            to_regclass(format('%I.%I', p.archive_schema, p.archive)) AS class, p.rule
+            to_regclass(format('%I.%I', p.archive_schema, p.archive)) AS class, p.rule,
+            -- A run prunes at its end, and there is one each day.
+            p.archived_at < clock_timestamp() - make_interval(hours => 24 + 24 * nullif(d.days, 0)::integer) AS is_over
         FROM partition_archive AS p
+        CROSS JOIN (
+            SELECT setting_of(r.rule, 'archive_days') AS days FROM rule AS r WHERE r.document ? 'archive' ORDER BY r.position LIMIT 1
+        ) AS d
         WHERE num_nulls(p.restored_at, p.dropped_at) = 2
     ),
     found AS (
@@ -310,6 +315,16 @@ AS $windrow$
         FROM kept AS k
         WHERE k.rule = p_rule
           AND k.class IS NULL
+        UNION ALL
+        SELECT
+            min(k.called), 'notice', sum(k.partition_rows),
+            format('rows of %s archived partitions that are older than archive_days and not pruned: see what reads the first, or is a view '
+                'of it', count(*))
+        FROM kept AS k
+        WHERE k.rule = p_rule
+          AND k.is_over
+          AND k.class IS NOT NULL
+        HAVING count(*) > 0
         UNION ALL
         SELECT
             c.oid::regclass::text, 'violation', 1, 'a table among the archived partitions that the ledger does not know: drop or move it'

@@ -392,6 +392,32 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::archive::a_key_to_a_partitioned_table_goes_and_comes_back"],
     },
     Defect {
+        name: "archived-partition-that-ends-pruning",
+        what: "an archived partition that cannot be dropped keeps all that comes behind it",
+        postgres: &[edit(
+            "IF archive_drop_partition(io_run, v_known.place, p_by_run <> 0) THEN",
+            "IF NOT archive_drop_partition(io_run, v_known.place, p_by_run <> 0) THEN io_run := NULL; io_place := 0; ELSE",
+        )],
+        mysql: &[edit(
+            "SET o_rows = COALESCE(o_rows, 0);",
+            "IF o_rows IS NULL THEN SET o_rows = 0, io_run = NULL, io_place = 0; END IF;",
+        )],
+        noticed_by: &[
+            "partition::archive::leaves::a_partition_that_cannot_be_pruned_keeps_no_other",
+            "partition::innodb::SERVER::archive::archived_partitions_are_dropped_by_hand_and_by_age",
+        ],
+    },
+    Defect {
+        name: "archived-partition-restored-and-dropped",
+        what: "whoever drops a partition that somebody restores notes that it was dropped, too",
+        postgres: &[edit(
+            "AND num_nulls(p.restored_at, p.dropped_at) = 2 FOR UPDATE;",
+            "FOR UPDATE;",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::leaves::what_is_being_restored_is_not_pruned"],
+    },
+    Defect {
         name: "archived-partition-that-is-dropped",
         what: "what a rule should archive is dropped",
         postgres: &[],

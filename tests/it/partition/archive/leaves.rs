@@ -1,0 +1,99 @@
+//! What leaves the archive, or should: partitions that are pruned, that come back without what is gone, and whose they must be.
+
+use serde_json::json;
+
+use super::{armed, kept, kept_in, restore};
+use crate::harness::tests;
+use crate::partition::{only, own};
+use crate::support::installation::Installation;
+
+tests! {
+    on_postgres: [
+        a_partition_that_cannot_be_pruned_keeps_no_other,
+        what_is_being_restored_is_not_pruned,
+    ],
+}
+
+/// The archived partitions that `verify` says should be gone, and how many rows.
+fn overdue(installation: &mut Installation) -> Vec<(String, i64)> {
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let checks = verify["checks"].as_array().expect("checks");
+    let told = checks
+        .iter()
+        .filter(|it| it["check"] == "archived" && it["severity"] == "notice");
+    told.map(|it| {
+        let object = it["object"].as_str().expect("a name");
+        (object.to_owned(), it["count"].as_i64().expect("a number"))
+    })
+    .collect()
+}
+
+const LONG_AGO: &str = "UPDATE W.partition_archive SET archived_at = now() - interval '402 days' WHERE dropped_at IS NULL";
+
+/// What a view shows, or a dump reads, is left to the next run; the rest goes.
+fn a_partition_that_cannot_be_pruned_keeps_no_other() {
+    let mut installation = armed("event-log-viewed");
+    let first = installation.number("SELECT count(*) FROM event_log_old");
+    let run = installation.run(json!({})).expect("a run");
+    let rows = only(&run)["rows"].as_i64().expect("a number");
+    let (schema, name) = (kept_in(&installation), kept(&mut installation).remove(0));
+    installation.execute(&format!(
+        "CREATE VIEW seen AS SELECT * FROM {schema}.{name};
+         CREATE TABLE event_log_late PARTITION OF event_log FOR VALUES FROM (MINVALUE) TO ('2001-01-01');
+         INSERT INTO event_log (logged_at, message) SELECT '2000-01-01', 'late' FROM generate_series(1, 7)"
+    ));
+    own(&mut installation);
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["rows"], 7, "{run}");
+    assert_eq!(overdue(&mut installation), []);
+    installation.execute(LONG_AGO);
+    let pruned = installation.run(json!({})).expect("a run");
+    assert_eq!(pruned["archive_pruned"], rows - first + 7, "{pruned}");
+    assert_eq!(kept(&mut installation), [name.clone()]);
+    let told = [(format!("{schema}.{name}"), first)];
+    assert_eq!(overdue(&mut installation), told);
+    installation.execute("DROP VIEW seen");
+    let pruned = installation.run(json!({})).expect("a run");
+    assert_eq!(pruned["archive_pruned"], first, "{pruned}");
+    assert_eq!(kept(&mut installation), [""; 0]);
+    assert_eq!(overdue(&mut installation), []);
+}
+
+/// Who restores a partition has it: a run that prunes goes on behind it, and who drops it by hand finds it restored.
+fn what_is_being_restored_is_not_pruned() {
+    let mut installation = armed("event-log-saved");
+    let first = installation.number("SELECT count(*) FROM event_log_old");
+    let run = installation.run(json!({})).expect("a run");
+    let rest = only(&run)["rows"].as_i64().expect("a number") - first;
+    let mut other = installation.connect();
+    let options = json!({"run": 1, "rule": "event_log", "key": ["event_log_old"]});
+    let restores = installation.named(&format!("BEGIN; SELECT W.archive_restore('{options}')"));
+    other.execute(&restores).expect("a restoration");
+    let (runner, _, session) = installation.call_aside("archive_drop", json!({"run": 1}));
+    installation.until_locked("a drop", &runner, session);
+    other.execute("COMMIT").expect("it is restored");
+    let dropped = runner.join().expect("no panic").1.expect("a drop");
+    assert_eq!(dropped["rows"], rest, "{dropped}");
+    let noted = "SELECT concat_ws(' ', u.action, u.table_rows) FROM W.unarchived AS u ORDER BY u.action DESC";
+    let told = [format!("RESTORED {first}"), format!("DROPPED {rest}")];
+    assert_eq!(installation.texts(noted), told);
+    let both =
+        "SELECT count(*) FROM W.partition_archive WHERE num_nonnulls(restored_at, dropped_at) = 2";
+    assert_eq!(installation.number(both), 0);
+
+    installation.execute("DELETE FROM W.hold");
+    installation.run(json!({})).expect("a run");
+    installation.execute(LONG_AGO);
+    // It reads the rows, and has the partition's row of the ledger.
+    let reads = installation.named("BEGIN; SELECT W.archive_attach(2, 1, true)");
+    other.execute(&reads).expect("a restoration");
+    let busy = installation.run(json!({})).expect("a run");
+    assert_eq!(
+        (&busy["status"], &busy["archive_pruned"]),
+        (&json!("done"), &json!(0)),
+        "{busy}"
+    );
+    other.execute("ROLLBACK").expect("an end");
+    let pruned = installation.run(json!({})).expect("a run");
+    assert_eq!(pruned["archive_pruned"], first, "{pruned}");
+}

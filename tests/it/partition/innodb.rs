@@ -58,6 +58,7 @@ tests! {
         rules::the_table_with_the_rows_is_no_stranger,
         rules::what_is_due_before_it_goes_in_the_same_run,
         rules::what_two_rules_have_taken_out_goes_back_first,
+        rules::a_cluster_with_several_writers_is_refused,
         settled::what_is_not_due_for_the_run_that_settles_it_goes_back,
         settled::a_row_that_is_out_can_be_held,
         settled::what_belongs_to_rows_that_are_out_stays,

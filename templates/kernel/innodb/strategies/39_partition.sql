@@ -96,6 +96,7 @@ BEGIN
     DECLARE v_ansi   varchar(140);
     DECLARE v_fits   bigint;
     DECLARE v_found  varchar(200);
+    DECLARE v_shared boolean;
     SELECT s.schema_name, r.root, r.time_name INTO v_schema, v_root, v_time FROM spec AS s CROSS JOIN rule AS r WHERE r.rule = p_rule;
     -- The quotes are those of the sql_mode in which the table was made.
     SET o_misfit = NULL, v_ansi = CONCAT('"', REPLACE(v_time, '"', '""'), '"'), v_time = CONCAT('`', REPLACE(v_time, '`', '``'), '`');
@@ -140,11 +141,14 @@ BEGIN
         SET o_misfit = CONCAT('table ', v_root, ' cannot be exchanged for one of a shared file: set innodb_file_per_table to ON');
     END IF;
     */
-    /*M!
-    IF o_misfit IS NULL AND @@GLOBAL.wsrep_on THEN
-        SET o_misfit = CONCAT('table ', v_root, ' is in a Galera cluster, where each ALTER TABLE stops all writers: use the strategy age');
+    -- Galera stops all writers for an ALTER TABLE. A group does not compare it with what another of its primaries writes meanwhile: rows
+    -- would be in different tables on different servers.
+    IF o_misfit IS NULL THEN
+        CALL is_shared(v_shared);
+        IF v_shared THEN
+            SET o_misfit = CONCAT('table ', v_root, ' is in a cluster with several writers: use the strategy age');
+        END IF;
     END IF;
-    */
 END;
 
 -- check_partitions: what is in the way of dropping partitions is told with what else acts on a table.

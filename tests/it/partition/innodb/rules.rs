@@ -296,3 +296,19 @@ retention = { default = "90d", minimum = "30d", safety_lag = "1d" }
         4
     );
 }
+
+/// A server that is one of several which take writes: Galera, Percona XtraDB Cluster, a group with several primaries.
+pub(super) fn a_cluster_with_several_writers_is_refused(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-cluster");
+    installation.execute("DROP PROCEDURE W.is_shared");
+    installation.execute("CREATE PROCEDURE W.is_shared(OUT o_shared boolean) SET o_shared = true");
+    let said = "in a cluster with several writers";
+    let preview = installation.preview(json!({}));
+    let told = format!("{:#}", preview.expect_err("a cluster"));
+    assert!(told.contains(said), "{told}");
+    let run = installation.run(json!({}));
+    let told = run.map_or_else(|error| format!("{error:#}"), |run| run.to_string());
+    let said = "in a cluster with several writers";
+    assert!(told.contains(said), "{told}");
+    assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
+}

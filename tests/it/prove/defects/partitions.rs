@@ -183,6 +183,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-on-several-writers",
+        what: "partitions are exchanged on a server of a cluster of which others take writes, too",
+        postgres: &[],
+        mysql: &[edit("IF v_shared THEN\n            SET o_misfit", "IF false THEN\n            SET o_misfit")],
+        noticed_by: &["partition::innodb::SERVER::rules::a_cluster_with_several_writers_is_refused"],
+    },
+    Defect {
         name: "partition-with-dates-without-a-day",
         what: "tables and rows with dates without a day cannot be moved",
         postgres: &[],

@@ -56,7 +56,7 @@ END;
 --# create procedure check_partition
 CREATE PROCEDURE check_partition(IN p_run bigint, IN p_place int)
 SQL SECURITY DEFINER
-COMMENT 'Raises 55000 where an archived partition of run p_run cannot be restored: it, its rule, or a column is missing.'
+COMMENT 'Raises 55000 where an archived partition of run p_run cannot be restored: it, its rule or a column is missing, or has another type.'
 BEGIN
     DECLARE v_schema  varchar(64) DEFAULT DATABASE();
     DECLARE v_source  varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
@@ -65,6 +65,7 @@ BEGIN
     DECLARE v_archive varchar(64);
     DECLARE v_there   bigint;
     DECLARE v_column  varchar(64);
+    DECLARE v_misfit  longtext;
     SELECT p.rule, p.table_name, p.archive
     INTO v_rule, v_root, v_archive
     FROM partition_archive AS p
@@ -92,6 +93,26 @@ BEGIN
     IF v_column IS NOT NULL THEN
         CALL not_ready(CONCAT('nothing is restored: column ', v_column, ' is not in both of ', v_root, ' and ', v_archive),
             'add or drop it there by hand');
+    END IF;
+    -- INSERT would round a number or a time without a word. The original is dropped behind it.
+    SELECT MIN(CONCAT(
+        v_root, '.', t.column_name, ' is ', t.column_type,
+        IF(a.character_set_name <=> t.character_set_name, '', CONCAT(' ', t.character_set_name)),
+        ', and ', a.column_type, IF(a.character_set_name <=> t.character_set_name, '', CONCAT(' ', a.character_set_name)),
+        ' in ', v_archive
+    ))
+    INTO v_misfit
+    FROM information_schema.columns AS t
+    JOIN information_schema.columns AS a
+        ON a.table_schema = v_schema
+        AND a.table_name = v_archive
+        AND a.column_name = t.column_name
+    WHERE t.table_schema = v_source
+      AND t.table_name = v_root
+      AND COALESCE(t.generation_expression, '') = ''
+      AND NOT (a.column_type <=> t.column_type AND a.character_set_name <=> t.character_set_name);
+    IF v_misfit IS NOT NULL THEN
+        CALL not_ready(CONCAT('nothing is restored: ', v_misfit), 'change it there by hand');
     END IF;
 END;
 

@@ -511,6 +511,21 @@ pub(super) fn what_is_in_the_way_is_told_and_nothing_is_restored(dialect: Dialec
             "column less is not in both",
         ),
         (
+            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN id int NOT NULL AUTO_INCREMENT",
+            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN id bigint NOT NULL AUTO_INCREMENT",
+            "event_log.id is bigint",
+        ),
+        (
+            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN logged_at timestamp(6) NOT NULL",
+            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN logged_at timestamp NOT NULL",
+            "event_log.logged_at is timestamp, and timestamp(6) in archived_1_1_old",
+        ),
+        (
+            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN message text CHARACTER SET latin2 NOT NULL",
+            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN message text NOT NULL",
+            "and text latin2 in archived_1_1_old",
+        ),
+        (
             "INSERT INTO W.archived_1_1_old (id, logged_at, message) VALUES (9, '2024-01-01', 'by hand')",
             "DELETE FROM W.archived_1_1_old WHERE id = 9",
             "archived_1_1_old has 3 rows, and 2 were archived",

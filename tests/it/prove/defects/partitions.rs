@@ -469,6 +469,15 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "restored-with-fewer-digits",
+        what: "rows of a partition are restored into columns of other types",
+        postgres: &[],
+        mysql: &[edit("IF v_misfit IS NOT NULL THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)", "IF false THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)")],
+        noticed_by: &[
+            "partition::innodb::SERVER::archive::what_is_in_the_way_is_told_and_nothing_is_restored",
+        ],
+    },
+    Defect {
         name: "restored-before-it-is",
         what: "a partition counts as restored before its rows are copied: its table is dropped if the session commits after KILL QUERY",
         postgres: &[],

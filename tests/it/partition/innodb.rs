@@ -61,6 +61,7 @@ tests! {
         rules::a_cluster_with_several_writers_is_refused,
         settled::what_is_not_due_for_the_run_that_settles_it_goes_back,
         settled::a_row_that_is_out_can_be_held,
+        settled::what_is_killed_while_it_is_judged_is_counted_once,
         settled::what_belongs_to_rows_that_are_out_stays,
         settled::what_belongs_to_rows_that_cannot_go_back_stays,
         zeros::dates_without_a_day_are_no_obstacle,

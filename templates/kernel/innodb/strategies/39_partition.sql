@@ -634,8 +634,13 @@ BEGIN
         IF v_phase = 'archiving' THEN
             CALL archive_note(p_run, p_rule, v_rows, v_guess IS NULL);
         END IF;
-        UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
         IF v_reason IS NULL THEN
+            -- Of a run that was killed here, and whose session committed (MySQL): as long as the phase is the same, nothing has gone.
+            DELETE p
+            FROM taken_partition AS t
+            STRAIGHT_JOIN run_partition AS p ON p.run_id >= t.run_id AND p.rule = t.rule AND p.name = t.name
+            WHERE t.rule = p_rule
+              AND p.dropped_at >= t.since;
             INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
             SELECT p_run, p_rule, t.name, t.from_bound, t.to_bound, v_rows, v_guess IS NULL, t.bytes
             FROM taken_partition AS t
@@ -643,12 +648,24 @@ BEGIN
             ON DUPLICATE KEY UPDATE
                 deleted_rows = run_partition.deleted_rows + v_rows,
                 counted = run_partition.counted AND v_guess IS NULL;
-        ELSEIF NOT p_left OR v_reason = 'RETENTION_NOT_REACHED' THEN
-            INSERT INTO work_skip (skip_key, reason)
-            VALUES (CONCAT(v_name, COALESCE(CONCAT(' (', v_key, ')'), '')), v_reason);
+            -- In one statement, behind what says which: what goes is counted, and what is counted goes.
+            UPDATE taken_partition AS t
+            STRAIGHT_JOIN run_rule AS p ON p.run_id = p_run AND p.rule = t.rule
+            STRAIGHT_JOIN run_table AS n ON n.run_id = p.run_id AND n.rule = p.rule
+            SET t.phase = v_phase,
+                p.families = p.families + 1,
+                p.deleted_rows = p.deleted_rows + v_rows,
+                n.deleted_rows = n.deleted_rows + v_rows
+            WHERE t.rule = p_rule;
+        ELSE
+            UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
+            IF NOT p_left OR v_reason = 'RETENTION_NOT_REACHED' THEN
+                INSERT INTO work_skip (skip_key, reason)
+                VALUES (CONCAT(v_name, COALESCE(CONCAT(' (', v_key, ')'), '')), v_reason);
+            END IF;
         END IF;
         -- What was left is settled first, wherever it is: the run has looked at nothing before it. What goes back, it comes to again.
-        CALL end_partition(p_run, p_rule, IF(v_reason IS NULL, 1, 0), v_rows, IF(p_left, NULL, v_bound));
+        CALL end_partition(p_run, p_rule, 0, 0, IF(p_left, NULL, v_bound));
         COMMIT;
     ELSE
         COMMIT;

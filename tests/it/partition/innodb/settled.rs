@@ -174,3 +174,50 @@ pub(super) fn a_row_that_is_out_can_be_held(dialect: Dialect) {
         assert_eq!(taken(&mut installation), 0);
     }
 }
+
+/// A run that is killed within the judgement, whose session commits what there is of it (MySQL): nothing goes uncounted, and nothing is
+/// counted that has not gone.
+pub(super) fn what_is_killed_while_it_is_judged_is_counted_once(dialect: Dialect) {
+    for (round, table, change, when) in [
+        (
+            "before the ledger",
+            "run_partition",
+            "BEFORE INSERT",
+            "true",
+        ),
+        (
+            "within the ledger",
+            "run_rule",
+            "BEFORE UPDATE",
+            "new.deleted_rows > old.deleted_rows",
+        ),
+        (
+            "behind the ledger",
+            "run_rule",
+            "BEFORE UPDATE",
+            "new.batches > old.batches AND old.deleted_rows > 0",
+        ),
+    ] {
+        let mut installation = armed(dialect, "event-log-judged");
+        installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+        installation.execute(&format!(
+            "CREATE TRIGGER W.sleeps {change} ON W.{table} FOR EACH ROW
+             BEGIN DECLARE v_slept int; IF {when} THEN SET v_slept = SLEEP(600); END IF; END"
+        ));
+        installation.kill_asleep(round, "run", json!({}));
+        installation.execute("DROP TRIGGER W.sleeps");
+        let run = installation.run(json!({})).expect("the next run");
+        assert_eq!(run["status"], "done", "{round}: {run}");
+        assert_eq!(ids(&mut installation), "6", "{round}: {run}");
+        assert_eq!(taken(&mut installation), 0, "{round}");
+        assert_eq!(
+            ledger(&mut installation),
+            [format!("{PAST}/2025-01-01 00:00:00/2025-06-01 00:00:00/2")],
+            "{dialect:?}, {round}"
+        );
+        for sum in ["run_table", "run_rule"] {
+            let sum = format!("SELECT SUM(deleted_rows) FROM W.{sum}");
+            assert_eq!(installation.number(&sum), 2, "{round}: {sum}");
+        }
+    }
+}

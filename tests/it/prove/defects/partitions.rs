@@ -100,6 +100,27 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-gone-before-the-ledger",
+        what: "MySQL: a partition counts as judged before the ledger has it: if the session commits after KILL QUERY, it goes without an entry",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_phase = 'archiving' THEN CALL archive_note(",
+            "UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule; IF v_phase = 'archiving' THEN CALL archive_note(",
+        )],
+        noticed_by: &[
+            "partition::innodb::mysql::settled::what_is_killed_while_it_is_judged_is_counted_once",
+        ],
+    },
+    Defect {
+        name: "partition-told-twice",
+        what: "MySQL: what a killed run wrote of a partition that it did not drop stays in the ledger",
+        postgres: &[],
+        mysql: &[edit("AND p.dropped_at >= t.since;", "AND false;")],
+        noticed_by: &[
+            "partition::innodb::mysql::settled::what_is_killed_while_it_is_judged_is_counted_once",
+        ],
+    },
+    Defect {
         name: "partition-taken-for-gone",
         what: "another rule takes rows that are out of their table for rows that are gone",
         postgres: &[],
@@ -186,8 +207,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "partition-on-several-writers",
         what: "partitions are exchanged on a server of a cluster of which others take writes, too",
         postgres: &[],
-        mysql: &[edit("IF v_shared THEN\n            SET o_misfit", "IF false THEN\n            SET o_misfit")],
-        noticed_by: &["partition::innodb::SERVER::rules::a_cluster_with_several_writers_is_refused"],
+        mysql: &[edit(
+            "IF v_shared THEN\n            SET o_misfit",
+            "IF false THEN\n            SET o_misfit",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::rules::a_cluster_with_several_writers_is_refused",
+        ],
     },
     Defect {
         name: "partition-with-dates-without-a-day",
@@ -472,7 +498,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "restored-with-fewer-digits",
         what: "rows of a partition are restored into columns of other types",
         postgres: &[],
-        mysql: &[edit("IF v_misfit IS NOT NULL THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)", "IF false THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)")],
+        mysql: &[edit(
+            "IF v_misfit IS NOT NULL THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)",
+            "IF false THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)",
+        )],
         noticed_by: &[
             "partition::innodb::SERVER::archive::what_is_in_the_way_is_told_and_nothing_is_restored",
         ],

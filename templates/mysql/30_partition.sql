@@ -203,6 +203,23 @@ BEGIN
 END;
 
 {% endif -%}
+-- {{ rule.name }}_marked_partition: a mark of one row of what was taken out of the table. If it is not there any more, the rows went back.
+--# create procedure {{ control }}.{{ rule.name }}_marked_partition
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_marked_partition(IN p_mark varchar(64), OUT o_mark varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'A mark of a row of {{ rule.name }}_taken: p_mark, or of any; NULL: it has no such row. Reads only.'
+BEGIN
+    SELECT MAX(f.mark)
+    INTO o_mark
+    FROM (
+        SELECT SHA2(COALESCE(t.{{ rule.key }}, ''), 256) AS mark
+        FROM {{ control }}.{{ rule.name }}_taken AS t
+        WHERE p_mark IS NULL
+           OR SHA2(COALESCE(t.{{ rule.key }}, ''), 256) = p_mark
+        LIMIT 1
+    ) AS f;
+END;
+
 -- {{ rule.name }}_swap_partition: exchanges the rows of a partition with those of {{ rule.name }}_taken, in one moment.
 -- Where that is not there yet, it is made first, empty, and counts on where the table does: the numbers of an AUTO_INCREMENT are kept
 -- by the partitions, and would be given twice once the one with the last of them is out. It commits.

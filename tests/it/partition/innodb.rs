@@ -61,6 +61,7 @@ tests! {
         rules::a_cluster_with_several_writers_is_refused,
         settled::what_is_not_due_for_the_run_that_settles_it_goes_back,
         settled::a_row_that_is_out_can_be_held,
+        settled::rows_that_went_back_are_not_taken_out_again,
         settled::what_is_killed_while_it_is_judged_is_counted_once,
         settled::what_belongs_to_rows_that_are_out_stays,
         settled::what_belongs_to_rows_that_cannot_go_back_stays,
@@ -456,6 +457,7 @@ fn leave(installation: &mut Installation, statements: &[&str]) {
                 "INSERT INTO W.taken_partition (rule, run_id, name, from_bound, to_bound, to_due, bytes, phase)
                  VALUES ('event_log', 0, '{PAST}', '2025-01-01 00:00:00', '2025-06-01 00:00:00', '2025-06-01', 1, '{phase}')"
             ),
+            "MARK" => "UPDATE W.taken_partition SET mark = SHA2(3, 256)".to_owned(),
             "TWIN" => format!("CREATE TABLE {twin} LIKE event_log; ALTER TABLE {twin} REMOVE PARTITIONING"),
             "SWAP" => format!("ALTER TABLE event_log EXCHANGE PARTITION `the ``past``` WITH TABLE {twin}"),
             "LATE" => "INSERT INTO event_log (id, logged_at, message) VALUES (8, '2025-03-03', 'late')".to_owned(),

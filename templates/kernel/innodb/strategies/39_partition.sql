@@ -1,6 +1,6 @@
 -- Rules that drop whole range partitions of one table. Their verbs are types, any_partition, count_partition, stay_partition,
--- held_partition, swap_partition, back_partition, drop_partition and merge_partition; where rows keep their partition until they have
--- ended, waiting_partition. A partition is to them what a family is to others.
+-- held_partition, marked_partition, swap_partition, back_partition, drop_partition and merge_partition; where rows keep their partition
+-- until they have ended, waiting_partition. A partition is to them what a family is to others.
 -- DDL commits, and between a judgement and a DROP PARTITION anybody could write to the partition. So the rows are taken out of the
 -- table first, by exchanging them for those of an empty table of the control database, <rule>_taken; nobody writes to that. Then
 -- they are judged, the ledger says that they go, and the table is dropped. If one of them has to stay, they are exchanged again.
@@ -37,10 +37,15 @@ CREATE TABLE IF NOT EXISTS taken_partition (
     bytes      bigint      NOT NULL,
     guess      bigint,
     phase      varchar(10) NOT NULL,
-    since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+    since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    mark       varchar(64)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'The partition of each rule whose rows are in the table <rule>_taken, or were going to be. phase: taking, they are not judged
-        yet; returning, one of them stays, and all go back; returned, they are back; dropping, archiving, the ledger has them as deleted.';
+        yet; returning, one of them stays, and all go back; returned, they are back; dropping, archiving, the ledger has them as deleted.
+        mark: of the key of one of those that go back.';
+-- What the table of an earlier version lacks.
+--# add column taken_partition.mark
+CALL add_column('taken_partition', 'mark', 'varchar(64)');
 
 -- empty_partition: what the metrics leave out, since the catalog only guesses how many rows a partition has.
 --# create table empty_partition
@@ -525,12 +530,23 @@ BEGIN
     DECLARE v_engine  longtext;
     DECLARE v_made    longtext;
     DECLARE v_phase   varchar(10);
-    SELECT t.phase, t.name INTO v_phase, @windrow_name FROM taken_partition AS t WHERE t.rule = p_rule;
+    SELECT t.phase, t.name, t.mark INTO v_phase, @windrow_name, @windrow_mark FROM taken_partition AS t WHERE t.rule = p_rule;
     IF v_phase = 'returning' THEN
-        CALL partition_made(p_rule, v_name, v_engine, v_made);
-        CALL perform(p_rule, 'swap_partition', '@windrow_name, false, NULL');
+        -- A run that ended behind the exchange had no time to say so: another one would take the rows out again. Of one of before there
+        -- is no mark.
+        SET @windrow_there = 'unknown';
+        IF @windrow_mark IS NOT NULL THEN
+            CALL perform(p_rule, 'marked_partition', '@windrow_mark, @windrow_there');
+        END IF;
+        IF @windrow_there IS NOT NULL THEN
+            CALL partition_made(p_rule, v_name, v_engine, v_made);
+            CALL perform(p_rule, 'swap_partition', '@windrow_name, false, NULL');
+            -- Whoever has locked the ledger, such as a backup, is waited for.
+            CALL wait_for_ledger();
+            CALL partition_noted(p_rule, v_made);
+        END IF;
+        CALL wait_for_ledger();
         UPDATE taken_partition SET phase = 'returned' WHERE rule = p_rule;
-        CALL partition_noted(p_rule, v_made);
     END IF;
     SELECT s.schema_name, r.root INTO v_schema, v_root FROM spec AS s CROSS JOIN rule AS r WHERE r.rule = p_rule;
     SELECT GROUP_CONCAT(CONCAT('`', REPLACE(c.column_name, '`', '``'), '`') ORDER BY c.ordinal_position SEPARATOR ', ')
@@ -658,7 +674,11 @@ BEGIN
                 n.deleted_rows = n.deleted_rows + v_rows
             WHERE t.rule = p_rule;
         ELSE
-            UPDATE taken_partition AS t SET t.phase = v_phase WHERE t.rule = p_rule;
+            CALL perform(p_rule, 'marked_partition', 'NULL, @windrow_mark');
+            UPDATE taken_partition AS t
+            SET t.phase = v_phase,
+                t.mark = @windrow_mark
+            WHERE t.rule = p_rule;
             IF NOT p_left OR v_reason = 'RETENTION_NOT_REACHED' THEN
                 INSERT INTO work_skip (skip_key, reason)
                 VALUES (CONCAT(v_name, COALESCE(CONCAT(' (', v_key, ')'), '')), v_reason);

@@ -221,3 +221,25 @@ pub(super) fn what_is_killed_while_it_is_judged_is_counted_once(dialect: Dialect
         }
     }
 }
+
+/// Marks each row that is inserted.
+const INSERTS: &str = "CREATE TRIGGER inserts BEFORE INSERT ON event_log FOR EACH ROW SET new.message = CONCAT(new.message, '!')";
+
+/// A run that ends behind the exchange by which rows go back has not said so. The next one inserts only what was written meanwhile.
+pub(super) fn rows_that_went_back_are_not_taken_out_again(dialect: Dialect) {
+    let back = ["INTENT returning", "MARK", "TWIN", "SWAP", "LATE", "SWAP"];
+    // The rows are still out where the mark is.
+    for (statements, messages) in [(&back[..], "c d late!"), (&back[..5], "c d late!")] {
+        let mut installation = armed(dialect, "event-log-back");
+        installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5, 6)");
+        let hold = json!({"rule": "event_log", "key": 3, "reason": "a test"});
+        installation.set_hold(hold).expect("a hold");
+        leave(&mut installation, statements);
+        installation.execute(INSERTS);
+        let run = installation.run(json!({})).expect("the next run");
+        assert_eq!(run["status"], "done", "{run}");
+        let found = installation.texts("SELECT message FROM event_log ORDER BY id");
+        assert_eq!(found.join(" "), messages, "{statements:?}: {run}");
+        assert_eq!(taken(&mut installation), 0, "{statements:?}");
+    }
+}

@@ -121,6 +121,15 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-returned-again",
+        what: "rows that went back, which nobody wrote down, are exchanged a second time",
+        postgres: &[],
+        mysql: &[edit("IF @windrow_there IS NOT NULL THEN", "IF true THEN")],
+        noticed_by: &[
+            "partition::innodb::SERVER::settled::rows_that_went_back_are_not_taken_out_again",
+        ],
+    },
+    Defect {
         name: "partition-taken-for-gone",
         what: "another rule takes rows that are out of their table for rows that are gone",
         postgres: &[],

@@ -478,7 +478,9 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
-    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;{% if collect.near %} ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;{% endif %}
+    ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
+{%- if collect.near %} ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
+{%- endif %}
 {%- endfor %}
     v_rows bigint;{% if rule.unlocked %} v_since text := pg_current_snapshot()::text;{% endif %}
 {%- if rule.archives %}

@@ -537,8 +537,10 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- for collect in rule.collects %}
 {%- if collect.naming or not (collect.locks or collect.always) %}
 {%- filter fit %}
-    PERFORM {{ control }}.none_moved({{ collect.table_literal }}, {# -#}
-    {% if collect.referenced and not collect.naming %}{{ control }}.may_move({{ collect.table_literal }}, v_since){% else %}v_since <> pg_current_snapshot()::text{% endif %} AND EXISTS (
+    PERFORM {{ control }}.none_moved({{ collect.table_literal }},
+{%- if collect.referenced and not collect.naming %} {{ control }}.may_move({{ collect.table_literal }}, v_since)
+{%- else %} v_since <> pg_current_snapshot()::text
+{%- endif %} AND EXISTS (
         «SELECT FROM {{ collect.table }} AS t WHERE t.{{ collect.key }} = ANY ({{ collect.variable }})»));
 {%- endfilter %}
 {%- endif %}

@@ -7,7 +7,6 @@ use super::address::{Host, Scheme, ServerKey, SslMode, Url};
 use super::files;
 use super::given::{Given, Origin, Setting, Surroundings};
 use super::passfile::Passwords;
-use super::redact::redact;
 
 type Words<T> = &'static [(&'static str, T)];
 
@@ -428,12 +427,11 @@ fn word<T: Copy>(name: &str, value: &str, words: Words<T>) -> Result<T, String> 
 }
 
 fn unknown_parameter(name: &str, known: &[&'static str]) -> String {
-    // A misspelt `pasword=…` must not come back: the name is shown, the value never is.
-    let name = redact(name);
+    // Of a misspelt `pasword=…` the name is shown, the value never is.
     let near = known
         .iter()
-        .max_by(|a, b| strsim::jaro_winkler(a, &name).total_cmp(&strsim::jaro_winkler(b, &name)));
-    match near.filter(|near| strsim::jaro_winkler(near, &name) > 0.85) {
+        .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
+    match near.filter(|near| strsim::jaro_winkler(near, name) > 0.85) {
         Some(near) => format!("`{name}` is not a known parameter; did you mean `{near}`?"),
         None => format!("`{name}` is not a known parameter"),
     }

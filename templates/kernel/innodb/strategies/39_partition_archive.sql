@@ -56,7 +56,7 @@ END;
 --# create procedure check_partition
 CREATE PROCEDURE check_partition(IN p_run bigint, IN p_place int)
 SQL SECURITY DEFINER
-COMMENT 'Raises 55000 where an archived partition of run p_run cannot be restored: it, its rule or a column is missing, or has another type.'
+COMMENT 'Raises 55000 where an archived partition of run p_run cannot be restored: it, its rule or a column is missing or of another type.'
 BEGIN
     DECLARE v_schema  varchar(64) DEFAULT DATABASE();
     DECLARE v_source  varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);

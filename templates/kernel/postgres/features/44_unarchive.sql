@@ -308,7 +308,8 @@ BEGIN
         IF NOT p_prunes THEN
             RAISE;
         END IF;
-        RAISE WARNING 'the archived partition % is not pruned: %', coalesce(v_part.archive, format('%s of run %s', p_place, p_run)), SQLERRM;
+        RAISE WARNING 'the archived partition % is not pruned: %', coalesce(v_part.archive, format('%s of run %s', p_place, p_run)),
+            SQLERRM;
         RETURN false;
     END;
     UPDATE partition_archive AS p

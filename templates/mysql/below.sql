@@ -75,7 +75,8 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {#- The keys of a table whose rows are deleted, for the tables below it, and the locks of those to which foreign keys refer: whoever
     brings a row below one of them holds it, so that it is there to be read once they are locked. The kernel's read_catalog() knows
     whether any key does. Whoever moves one elsewhere holds it, too: what is read of it is what it says under the lock, and where a
-    deletion reads the rows themselves it locks them, but a copy before it does not. -#}
+    deletion reads the rows themselves it locks them, but a copy before it does not. Where some are kept, no index says which: MariaDB
+    scans a nearly empty table, and waits for rows of others, unless a look has found none to lock. -#}
 {% component b.collect(collect, archives) -%}
 {%- for edge in collect.edges %}
 {%- if collect.joined and archives %}
@@ -84,15 +85,18 @@ FOR UPDATE{% if not maria %} OF t{% endif %}»;
     FROM {{ <b.rows edge table={collect.table} /> }} FOR UPDATE»;
 {%- endfilter %}
 {%- elif collect.referenced or not collect.joined %}
+{%- if edge.kept %}
+{{- <b.look edge table={collect.table} pad="    " /> }}
+{%- endif %}
 {%- filter fit %}
 {%- if collect.joined %}
     IF COALESCE(@windrow_referred, true) THEN
     «SELECT COUNT(*) ‹INTO {{ collect.locked }}› FROM {{ <b.rows edge table={collect.table} /> }}
 {%- else %}
-    INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
+    {% if edge.kept %}IF v_any THEN {% endif %}INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
     «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}
 {%- endif %}
-    FOR UPDATE»;{% if collect.joined %} END IF;{% endif %}
+    FOR UPDATE»;{% if collect.joined or edge.kept %} END IF;{% endif %}
 {%- endfilter %}
 {%- if collect.locked and not collect.joined %}
     SET {{ collect.locked }} = COALESCE({{ collect.locked }}, 0) + ROW_COUNT();

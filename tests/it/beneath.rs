@@ -5,6 +5,7 @@
 pub(crate) mod keepers;
 pub(crate) mod moved;
 pub(crate) mod rootless;
+pub(crate) mod strangers;
 pub(crate) mod timed;
 
 use serde_json::{Value, json};

@@ -141,6 +141,7 @@ harness::tests! {
         beneath::keepers::tests,
         beneath::moved::tests,
         beneath::rootless::tests,
+        beneath::strangers::tests,
         beneath::tests,
         beneath::timed::tests,
         binlog::tests,

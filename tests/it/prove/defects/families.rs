@@ -72,6 +72,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["beneath::SERVER::what_comes_with_a_step_of_its_own_goes_with_it"],
     },
     Defect {
+        name: "strangers-listed",
+        what: "MariaDB: a batch that has no rows in between waits for those of others, where their table is nearly empty",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_any THEN INSERT INTO work_k",
+            "IF true THEN INSERT INTO work_k",
+        )],
+        noticed_by: &["beneath::strangers::mariadb::a_step_of_a_stranger_is_in_nobodys_way"],
+    },
+    Defect {
         name: "moved-elsewhere",
         what: "PostgreSQL: what is below a row in between goes, though that has become one of another family",
         postgres: &[edit("IF p_moved THEN", "IF false THEN")],

@@ -20,7 +20,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "PostgreSQL: roots are sorted by the collation of their column, and those behind a place are found by that of the database",
         postgres: &[edit(" COLLATE \"default\"", "")],
         mysql: &[],
-        noticed_by: &["collated::SERVER::a_dry_run_counts_what_a_run_takes_in_any_order_of_keys"],
+        noticed_by: &[
+            "collated::SERVER::where_some_are_kept_none_is_passed_over_in_any_order_of_keys",
+        ],
     },
     Defect {
         name: "roots-before-another-place",

@@ -106,8 +106,8 @@ $windrow$;
 {% endfor -%}
 {% if rule.timed.partition.waits -%}
 {% for member in rule.timed.members -%}
--- {{ rule.name }}_waiting_partition_{{ member.position }}: of the rows of {{ rule.table_name }} that rows of {{ member.table_name }} between two bounds are or name, wherever
--- they are, the first one that has not ended, or not before p_cutoff.
+-- {{ rule.name }}_waiting_partition_{{ member.position }}: of the rows of {{ rule.table_name }} that rows of {{ member.table_name }}
+-- between two bounds are or name, wherever they are, the first one that has not ended, or not before p_cutoff.
 --# create function {{ control }}.{{ rule.name }}_waiting_partition_{{ member.position }}
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_waiting_partition_{{ member.position }}(
     ⟦p_from {{ rule.timed.partition.bound_type }}, p_to {{ rule.timed.partition.bound_type }}, p_cutoff timestamptz, OUT o_fault integer,

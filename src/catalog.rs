@@ -2,7 +2,7 @@
 //!
 //! Plain values: read by `db`, judged by `fit`, without a connection.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dialect::Dialect;
 
@@ -191,7 +191,7 @@ pub struct Trigger {
 
 impl Catalog {
     /// Spells names like the given ones where the server makes no difference between upper and lower case: those of
-    /// columns on MySQL and MariaDB, and those of tables where `lower_case_table_names` says so.
+    /// columns on MySQL and MariaDB, and those of tables where `lower_case_table_names` says so. One that is given as it is stays.
     pub fn spell_like(&mut self, names: &[impl AsRef<str>]) {
         if self.dialect == Dialect::Postgres {
             return;
@@ -200,8 +200,14 @@ impl Catalog {
             .iter()
             .map(|name| (name.as_ref().to_lowercase(), name.as_ref()))
             .collect();
+        // A column may have the name of another table's, but for its case.
+        let given: BTreeSet<&str> = names.iter().map(AsRef::as_ref).collect();
+        let like = |name: &str| {
+            let is_given = given.contains(name);
+            known.get(&name.to_lowercase()).filter(|_| !is_given)
+        };
         let spell = |name: &mut String| {
-            if let Some(like) = known.get(&name.to_lowercase()) {
+            if let Some(like) = like(name) {
                 (*like).clone_into(name);
             }
         };
@@ -229,7 +235,7 @@ impl Catalog {
             let own = name
                 .strip_prefix(&schema)
                 .and_then(|rest| rest.strip_prefix('.'));
-            if let Some(like) = own.and_then(|own| known.get(&own.to_lowercase())) {
+            if let Some(like) = own.and_then(like) {
                 *name = format!("{schema}.{like}");
             }
         };
@@ -279,6 +285,33 @@ impl CatalogTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_the_spec_has_is_not_spelt_like_another_one() {
+        let table = |key: &str| CatalogTable {
+            primary_key: vec![key.to_owned()],
+            ..CatalogTable::default()
+        };
+        let mut catalog = Catalog {
+            dialect: Dialect::Mysql,
+            tables: [
+                ("job".to_owned(), table("ID")),
+                ("step".to_owned(), table("id")),
+            ]
+            .into(),
+            ..Catalog::default()
+        };
+        let folds = ("lower_case_table_names".to_owned(), "1".to_owned());
+        catalog.settings.extend([folds]);
+        for names in [
+            ["job", "step", "ID", "id", "Job"],
+            ["Job", "id", "ID", "step", "job"],
+        ] {
+            catalog.spell_like(&names);
+            assert_eq!(catalog.tables["job"].primary_key, ["ID"]);
+            assert_eq!(catalog.tables["step"].primary_key, ["id"]);
+        }
+    }
 
     #[test]
     fn names_are_spelt_as_the_spec_has_them_where_the_server_does_not_care() {

@@ -145,6 +145,16 @@ impl Calls {
         )
     }
 
+    /// Notes that an installation leaves the triggers out, where runs look whether it has made them.
+    pub fn without_triggers(&self) -> Option<String> {
+        (self.dialect != Dialect::Postgres).then(|| {
+            format!(
+                "UPDATE {}.known_trigger SET hash = '-' WHERE name > '' AND hash = ''",
+                self.control
+            )
+        })
+    }
+
     /// Answers a row where an installation left the schedule out. An earlier version noted nothing of it.
     pub fn left_out(&self) -> String {
         format!(

@@ -38,8 +38,13 @@ pub fn explain(error: anyhow::Error, running: &str) -> anyhow::Error {
 
 /// The failure that an interrupt is.
 pub fn failure(running: &str) -> Failure {
-    Failure::new(format!("interrupted while running `{running}`"))
+    bare_failure(running)
         .hint("what was committed is kept, nothing is half done, and the next call continues where this one stopped")
+}
+
+/// The same, without what it leaves.
+pub fn bare_failure(running: &str) -> Failure {
+    Failure::new(format!("interrupted while running `{running}`"))
 }
 
 fn on_interrupt() {

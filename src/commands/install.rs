@@ -2,10 +2,10 @@
 
 mod indexes;
 mod journal;
+mod triggers;
 mod version;
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::answer::{Exit, tell};
 use super::check::{compare, record, stops};
@@ -14,6 +14,7 @@ use super::session::Session;
 use super::uninstall::{by_its_name_alone, patiently};
 use indexes::Ways;
 use journal::Journal;
+use triggers::Triggers;
 
 use crate::answers::{AppliedFile, Installed};
 use crate::bundle::{self, Bundle, File, Statement, Verb, What};
@@ -36,7 +37,7 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     let files = chosen(&bundle.files, &args.skip)?;
     fit_server(&session.server)?;
     interrupt::cancels(session.database.cancel())?;
-    lock(&mut session, &bundle.control)?;
+    session.lock_install()?;
     if !args.downgrade {
         version::refuse_older(&mut session, &bundle.control, VERSION)?;
     }
@@ -75,17 +76,17 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     } else {
         Ok(())
     };
-    let applied = done?;
+    let applied = done.map_err(|error| match session.not_armed() {
+        Ok(Some(_)) if was_armed => with_detail(error, DISARMED),
+        _ => error,
+    })?;
     left?;
     if forced {
         ui.warning("installed despite errors; they are recorded, and `windrow status` shows them");
     }
     let refused = session.not_armed().ok();
     if was_armed && matches!(refused, Some(Some(_))) {
-        ui.warning(
-            "it was armed, and is not any more: the spec has another schema or database, a new rule or one with another root table or \
-             strategy, or something that was set matches no rule (`windrow verify`)",
-        );
+        ui.warning(DISARMED);
     }
     let installed = Installed {
         spec: session.graph.name.clone(),
@@ -107,6 +108,21 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     }
     next_steps(&session, args, &installed, ui);
     Ok(Exit::found(forced))
+}
+
+/// What is said where an installation has disarmed what it found armed.
+const DISARMED: &str = "it was armed, and is not any more: the spec has another schema or database, a new rule or one with another root \
+     table or strategy, or something that was set matches no rule (`windrow verify`)";
+
+/// The error with one more detail.
+fn with_detail(error: anyhow::Error, detail: &str) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(failure) => failure.detail(detail).into(),
+        Err(error) => Failure::new("the installation broke off")
+            .caused_by(error)
+            .detail(detail)
+            .into(),
+    }
 }
 
 /// Shows what the check found, and answers whether errors among it are overruled.
@@ -153,9 +169,10 @@ fn put_in(
     journal: &mut Journal<'_>,
 ) -> anyhow::Result<Vec<AppliedFile>> {
     let disabled = disabled_events(session, &bundle.control)?;
+    let triggers = Triggers::look(session, bundle)?;
     let files = files
         .iter()
-        .map(|file| beside_others(still_disabled(file, &disabled)));
+        .map(|file| triggers.spare(beside_others(still_disabled(file, &disabled))));
     let files: Vec<File> = files.collect();
     let applied = apply_all(session, &files.iter().collect::<Vec<_>>(), ways, journal)?;
     for event in &disabled {
@@ -172,6 +189,8 @@ fn put_in(
     // Where the triggers of this version are left out, those of an earlier one still refuse orphans.
     if applied_now(TRIGGERS) || bundle.files.iter().all(|file| name(file) != TRIGGERS) {
         kinds.insert(0, Kind::Trigger);
+    } else if let Some(sql) = session.calls.without_triggers() {
+        session.database.execute(&sql)?;
     }
     if applied_now("60_schedule.sql") {
         // pg_cron's jobs are dropped with that file.
@@ -197,15 +216,22 @@ fn disabled_events(session: &mut Session, control: &str) -> anyhow::Result<Vec<S
     Ok(names.map(|name| format!("{control}.{name}")).collect())
 }
 
-/// The file, with these events as they are: an EVENT is made anew, and who has disabled one may want it so.
+/// The file, with these events as they are: an EVENT is made anew, and who has disabled one may want it so. It is altered instead: one
+/// that is gone when an installation breaks off is enabled by the next one.
 fn still_disabled(file: &File, disabled: &[String]) -> File {
     let mut file = file.clone();
+    let drops = |words: &str| {
+        let name = words.strip_prefix("drop event ");
+        name.is_some_and(|name| disabled.iter().any(|it| it == name))
+    };
+    file.statements.retain(|it| !drops(it.what.as_str()));
     for statement in &mut file.statements {
         let made = statement.what.made();
         if made
             .is_some_and(|made| made.kind == bundle::Kind::Event && disabled.contains(&made.name))
         {
-            statement.sql = statement.sql.replacen("\nENABLE\n", "\nDISABLE\n", 1);
+            let altered = statement.sql.replacen("CREATE ", "ALTER ", 1);
+            statement.sql = altered.replacen("\nENABLE\n", "\nDISABLE\n", 1);
         }
     }
     file
@@ -298,12 +324,14 @@ fn drop_left_over(
         for drift in left {
             let begin = Instant::now();
             let what = format!("drop {} {}", kind.title(), drift.name);
-            patiently(|| session.database.execute(&drift.statement)).map_err(|error| {
-                let failure = Failure::new(format!("cannot {what}"))
-                    .caused_by(error)
-                    .detail(drift.statement.clone());
-                failure.hint("run `windrow install` again: it continues from there")
-            })?;
+            patiently("install", || session.database.execute(&drift.statement)).map_err(
+                |error| {
+                    let failure = Failure::new(format!("cannot {what}"))
+                        .caused_by(error)
+                        .detail(drift.statement.clone());
+                    failure.hint("run `windrow install` again: it continues from there")
+                },
+            )?;
             journal.done(&what, begin.elapsed());
         }
     }
@@ -379,48 +407,6 @@ fn fit_server(server: &Server) -> anyhow::Result<()> {
         .into());
     }
     Ok(())
-}
-
-/// How long an installation waits for another one: a server takes a moment to end the session of one that has just failed.
-const LOCK_PATIENCE: Duration = Duration::from_secs(3);
-
-/// Two installations at once would trip over each other; the lock ends with the session.
-fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
-    session.database.execute(session.calls.unlimited())?;
-    let begin = Instant::now();
-    loop {
-        let rows = session
-            .database
-            .query(&session.calls.lock_install(), &[Some(control)])?;
-        if rows.first().and_then(|row| row.first()?.as_deref()) == Some("true") {
-            return Ok(());
-        }
-        if begin.elapsed() >= LOCK_PATIENCE {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    // The lock is free for every login: who holds it need not be an installation.
-    let rows = session
-        .database
-        .query(&session.calls.install_lock_holder(), &[Some(control)])?;
-    let failure = Failure::new(format!(
-        "another installation of `{control}` is in progress"
-    ));
-    let Some(row) = rows.first() else {
-        return Err(failure.hint("it has just finished: try again").into());
-    };
-    let told = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-    let mut holder = format!("session {}", told(0));
-    for (what, value) in [("user", told(1)), ("application", told(2))] {
-        if !value.is_empty() {
-            holder += &format!(", {what} `{value}`");
-        }
-    }
-    Err(failure
-        .detail(format!("the installation lock is held by {holder}"))
-        .hint("wait for it to finish; if that session is not installing, end it")
-        .into())
 }
 
 fn apply(

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -66,6 +68,9 @@ pub(super) fn of_another_spec(path: &Path) -> String {
     )
 }
 
+/// How long an installation waits for another one: a server takes a moment to end the session of one that has just failed.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+
 /// A spec and a session on the database where it is installed, or will be.
 pub(super) struct Session {
     /// The spec without what is optional and absent.
@@ -117,6 +122,44 @@ impl Session {
     /// Whether what is installed was made of a spec that says something else.
     pub(super) fn is_of_another_spec(&mut self) -> bool {
         is_of_another_spec(&self.graph, &self.calls, self.database.as_mut())
+    }
+
+    /// Two installations at once would trip over each other, and so would one and an uninstallation; the lock ends with the session.
+    pub(super) fn lock_install(&mut self) -> anyhow::Result<()> {
+        let control = render::control_name(&self.graph);
+        self.database.execute(self.calls.unlimited())?;
+        let begin = Instant::now();
+        loop {
+            let sql = self.calls.lock_install();
+            let rows = self.database.query(&sql, &[Some(&control)])?;
+            if rows.first().and_then(|row| row.first()?.as_deref()) == Some("true") {
+                return Ok(());
+            }
+            if begin.elapsed() >= LOCK_PATIENCE {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        // The lock is free for every login: who holds it need not be an installation.
+        let sql = self.calls.install_lock_holder();
+        let rows = self.database.query(&sql, &[Some(&control)])?;
+        let failure = Failure::new(format!(
+            "another installation of `{control}` is in progress"
+        ));
+        let Some(row) = rows.first() else {
+            return Err(failure.hint("it has just finished: try again").into());
+        };
+        let told = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        let mut holder = format!("session {}", told(0));
+        for (what, value) in [("user", told(1)), ("application", told(2))] {
+            if !value.is_empty() {
+                holder += &format!(", {what} `{value}`");
+            }
+        }
+        Err(failure
+            .detail(format!("the installation lock is held by {holder}"))
+            .hint("wait for it to finish; if that session is not installing, end it")
+            .into())
     }
 
     /// Rows that the last runs of a rule deleted, those that a schedule started or the others, the seconds for that, and how

@@ -34,6 +34,9 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     let Some(file) = file else {
         return Err(Failure::new("the spec generates no `90_uninstall.sql`").into());
     };
+    if args.yes {
+        session.lock_install()?;
+    }
     let absent = absent(&mut session, &bundle.control)?;
     let archived = archived(&mut session, &bundle.control)?;
     let needed = overlap::needed_indexes(&mut session, ui)?;
@@ -102,7 +105,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
         .hint("they exist nowhere else: copy them first; `--drop-archive` drops them with everything else")
         .into());
     }
-    answer.objects = drop_all(&mut session, &statements, ui).map_err(|error| {
+    answer.objects = drop_all(&mut session, &bundle.control, &statements, ui).map_err(|error| {
         Failure::new(format!("cannot apply `{}`", file.path))
             .caused_by(error)
             .hint("running it again is safe")
@@ -134,18 +137,27 @@ fn absent(session: &mut Session, control: &str) -> anyhow::Result<Option<String>
 /// Drops all of it, and reports what was dropped.
 fn drop_all(
     session: &mut Session,
+    control: &str,
     statements: &[Statement],
     ui: &Ui,
 ) -> anyhow::Result<Vec<DroppedObject>> {
     let mut dropped = Vec::new();
-    // Runs of statements that may share a transaction do, so that the undo is whole or not at all.
-    for group in statements.chunk_by(|a, b| !a.alone && !b.alone) {
+    // Runs of statements that may share a transaction do where the server has such, so that the undo is whole or not at all.
+    let together = session.server.dialect == Dialect::Postgres;
+    for group in statements.chunk_by(|a, b| together && !a.alone && !b.alone) {
+        // An interrupt between two statements cancels none.
+        if interrupt::hit() {
+            return Err(interrupted());
+        }
+        if group.iter().any(|it| it.what.as_str() == "drop roles") {
+            refuse_owner(session, control)?;
+        }
         let group: Vec<&Statement> = group.iter().collect();
         let done = match group.as_slice() {
             [statement] if statement.alone => {
                 let start = Instant::now();
                 let progress = ui.progress(statement.what.as_str(), None);
-                let done = patiently(|| session.database.execute(&statement.sql));
+                let done = patiently("uninstall", || session.database.execute(&statement.sql));
                 drop(progress);
                 done.map(|()| {
                     if drops(statement) {
@@ -161,9 +173,19 @@ fn drop_all(
                 }
             }),
         };
-        done.map_err(|error| interrupt::explain(error, "uninstall"))?;
+        done.map_err(|error| match interrupt::hit() {
+            true => interrupted(),
+            false => error,
+        })?;
     }
     Ok(dropped)
+}
+
+fn interrupted() -> anyhow::Error {
+    let failure = interrupt::bare_failure("uninstall");
+    failure
+        .hint("what was dropped is gone; the next call drops the rest")
+        .into()
 }
 
 /// MySQL and MariaDB: adds the statements that drop the other triggers of the owner role, such as those of an earlier version or of an
@@ -177,14 +199,7 @@ fn triggers_of_the_owner(
     if dialect == Dialect::Postgres {
         return Ok(());
     }
-    let owner = render::role_name(dialect, control, "owner");
-    // A role is written `role`, `role@` or `role@%`.
-    let sql = "SELECT t.trigger_schema, t.trigger_name FROM information_schema.triggers AS t
-               WHERE SUBSTRING_INDEX(t.definer, '@', 1) = ? ORDER BY 1, 2";
-    let rows = session.database.query(sql, &[Some(&owner)])?;
-    let others = rows.into_iter().filter_map(|row| {
-        let mut names = row.into_iter().flatten().map(|name| dialect.ident(&name));
-        let name = format!("{}.{}", names.next()?, names.next()?);
+    let others = owned(session, control)?.into_iter().filter_map(|name| {
         let what = format!("drop trigger {name}");
         let known = statements.iter().any(|it| it.what.as_str() == what);
         (!known).then(|| alone(&what, format!("DROP TRIGGER IF EXISTS {name}")))
@@ -199,13 +214,43 @@ fn triggers_of_the_owner(
             ),
         );
     }
-    // The file sets its own patience before each of its steps.
-    let before = statements
+    // As those of the file: once there is no run any more. The file sets its own patience before each of its steps.
+    let behind = statements
         .iter()
-        .position(|it| it.what.as_str() == "set lock_wait_timeout")
-        .unwrap_or_default();
-    statements.splice(before..before, others);
+        .position(|it| it.what.as_str().starts_with("drop database "))
+        .map_or(0, |at| at + 1);
+    statements.splice(behind..behind, others);
     Ok(())
+}
+
+/// MySQL and MariaDB: the triggers of the owner role, with their databases.
+fn owned(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>> {
+    let dialect = session.server.dialect;
+    let owner = render::role_name(dialect, control, "owner");
+    // A role is written `role`, `role@` or `role@%`.
+    let sql = "SELECT t.trigger_schema, t.trigger_name FROM information_schema.triggers AS t
+               WHERE SUBSTRING_INDEX(t.definer, '@', 1) = ? ORDER BY 1, 2";
+    let rows = session.database.query(sql, &[Some(&owner)])?;
+    let names = rows.into_iter().filter_map(|row| {
+        let mut names = row.into_iter().flatten().map(|name| dialect.ident(&name));
+        Some(format!("{}.{}", names.next()?, names.next()?))
+    });
+    Ok(names.collect())
+}
+
+/// MySQL and MariaDB: refuses to drop the owner role while a trigger is left of it. An installation by hand takes no lock.
+fn refuse_owner(session: &mut Session, control: &str) -> anyhow::Result<()> {
+    if session.server.dialect == Dialect::Postgres {
+        return Ok(());
+    }
+    let Some(trigger) = owned(session, control)?.into_iter().next() else {
+        return Ok(());
+    };
+    Err(Failure::new(format!(
+        "the roles are kept: the trigger {trigger} of the owner role was created meanwhile"
+    ))
+    .hint("without its definer, every INSERT that it looks at fails: run `windrow uninstall` again, which drops it")
+    .into())
 }
 
 /// Whether a statement drops a trigger of an earlier version, whoever made it.
@@ -231,14 +276,21 @@ fn object(statement: &Statement, took: Option<Duration>) -> DroppedObject {
 }
 
 /// Does again what waited too long for a lock of another session. In between, those get through who waited behind it.
-pub(super) fn patiently(mut attempt: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    for _ in 1..ATTEMPTS {
+pub(super) fn patiently(
+    running: &str,
+    mut attempt: impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for left in (0..ATTEMPTS).rev() {
+        // Where it comes in a pause, there is nothing that it cancels.
+        if interrupt::hit() {
+            break;
+        }
         match attempt() {
-            Err(error) if is_lock_timeout(&error) && !interrupt::hit() => thread::sleep(PAUSE),
+            Err(error) if left > 0 && is_lock_timeout(&error) => thread::sleep(PAUSE),
             done => return done,
         }
     }
-    attempt()
+    Err(interrupt::failure(running).into())
 }
 
 /// The archive tables that have rows, with their schemas, whatever the spec says now.

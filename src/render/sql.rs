@@ -68,7 +68,7 @@ pub(super) fn file(
         Dialect::Mysql | Dialect::Mariadb => {
             let owner = dialect.ident(&role_name(dialect, &control_name(graph), "owner"));
             register(graph, dialect, &path, &mut chunks);
-            delimited_statements(chunks, &owner, &mut text)
+            delimited_statements(dialect, chunks, &owner, &mut text)
         }
     };
     File {
@@ -206,8 +206,10 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
 }
 
 /// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. Everything is recreated and
-/// belongs to the owner role: MySQL's `CREATE OR REPLACE` does not know procedures and events, so that a DROP comes before.
+/// belongs to the owner role: MySQL's `CREATE OR REPLACE` does not know procedures and events, so that a DROP comes before. A trigger
+/// of MariaDB is replaced, so that at no moment there is none.
 pub(super) fn delimited_statements(
+    dialect: Dialect,
     chunks: Vec<Chunk>,
     owner: &str,
     text: &mut String,
@@ -226,19 +228,23 @@ pub(super) fn delimited_statements(
             if let Some(shown) = &chunk.shown {
                 sql = with_hash(sql, shown);
             }
-            let drop = format!("DROP {} IF EXISTS {name}", kind.to_uppercase());
             if !delimited {
                 text.push_str("DELIMITER $$\n");
                 delimited = true;
             }
-            text.extend([&drop, "$$\n"]);
-            statements.push(Statement {
-                what: What::new(&format!("drop {kind} {name}")),
-                sql: drop,
-                alone: chunk.alone,
-                shown: None,
-            });
-            sql = sql.replacen("CREATE ", &format!("CREATE DEFINER = {owner} "), 1);
+            let mut create = "CREATE OR REPLACE";
+            if (dialect, kind) != (Dialect::Mariadb, Kind::Trigger.word()) {
+                create = "CREATE";
+                let drop = format!("DROP {} IF EXISTS {name}", kind.to_uppercase());
+                text.extend([&drop, "$$\n"]);
+                statements.push(Statement {
+                    what: What::new(&format!("drop {kind} {name}")),
+                    sql: drop,
+                    alone: chunk.alone,
+                    shown: None,
+                });
+            }
+            sql = sql.replacen("CREATE ", &format!("{create} DEFINER = {owner} "), 1);
             text.extend([&sql, "$$\n"]);
             if chunks
                 .peek()

@@ -10,8 +10,14 @@ PREPARE windrow_statement FROM @windrow_statement;
 --# refuse to drop rows that exist nowhere else
 EXECUTE windrow_statement;
 
+-- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
+-- waits for a batch that is under way.
+--# set lock_wait_timeout
+SET SESSION lock_wait_timeout = 60;
+--# drop database {{ control }}
+DROP DATABASE IF EXISTS {{ control }};
 {% if guards -%}
--- The triggers first: their definer, the owner role, is dropped below, and without it every INSERT fails.
+-- Now nothing is deleted that the triggers would guard. Their definer, the owner role, is dropped below: without it every INSERT fails.
 -- Those of earlier versions are dropped by their names, which another spec can have, too: `windrow uninstall`
 -- drops those of the owner role, and no other.
 --# set lock_wait_timeout
@@ -26,12 +32,6 @@ DROP TRIGGER IF EXISTS {{ guard.on_update }};
 DROP TRIGGER IF EXISTS {{ trigger }};
 {% endfor %}{%- endfor %}
 {% endif -%}
--- The ledger, the policies and the holds are dropped with the database, and so is the event: copy what you must keep first. The drop
--- waits for a batch that is under way.
---# set lock_wait_timeout
-SET SESSION lock_wait_timeout = 60;
---# drop database {{ control }}
-DROP DATABASE IF EXISTS {{ control }};
 {% if indexes_reversed -%}
 -- To drop an index, the server reads the columns again: a default without a day is none in a strict mode. No row is written.
 --# set lock_wait_timeout and sql_mode

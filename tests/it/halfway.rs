@@ -4,12 +4,13 @@
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::database::is_numbered;
 use crate::support::effort::one_of;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, home_of, violations};
+use crate::support::installation::{Installation, dialect_of, home_of, violations};
 
 tests! {
     each_server: [
@@ -21,6 +22,9 @@ tests! {
         a_run_ends_where_an_installation_begins,
         a_purge_ends_where_an_installation_begins,
         nothing_is_forgotten_before_an_installation_is_finished,
+    ],
+    mysql_and_mariadb: [
+        nothing_goes_before_the_triggers_are_there,
     ],
     mysql_or_mariadb: [
         a_run_goes_on_with_the_routines_of_another_installation,
@@ -368,4 +372,39 @@ fn a_trigger_that_was_not_installed_is_missed(dialect: Dialect) {
     applied(&mut database, added, "/52_triggers");
     let found = triggers(&mut database);
     assert_eq!(found.is_empty(), dialect == Dialect::Postgres, "{found:#?}");
+}
+
+/// Wherever the file of the triggers ends: while there is none, the rows of the application come unguarded.
+fn nothing_goes_before_the_triggers_are_there(flavour: Flavour) {
+    let graph = graph_of(&(SPEC.to_owned() + "orphan_guard = true\n"));
+    let mut database = database_of(dialect_of(flavour), &graph);
+    let bundle = database.bundle(&graph);
+    let mut files = bundle.files.iter();
+    let file = files.find(|file| file.path.ends_with("/52_triggers.sql"));
+    let statements = &file.expect("triggers").statements;
+    let first = |part: &str| statements.iter().position(|it| it.sql.contains(part));
+    let created = first("TRIGGER windrow_")
+        .or_else(|| first(" TRIGGER `"))
+        .expect("one");
+    for stop in [0, created, statements.len() - 1] {
+        broken_off(&mut database, &graph, "/52_triggers");
+        let home = home_of(&mut database.session).expect("a database");
+        for statement in &statements[..stop] {
+            let done = database.session.execute(&statement.sql);
+            done.unwrap_or_else(|error| panic!("{}: {error:#}", statement.what));
+        }
+        database.execute(&home);
+        let said = "an installation is not finished: it has not applied 52_triggers.sql";
+        let refused = database
+            .run(json!({}))
+            .expect_err("an installation under way");
+        assert!(format!("{refused:#}").contains(said), "{stop}: {refused:#}");
+        let scheduled = database.run(json!({"trigger": "SCHEDULED"}));
+        assert_eq!(scheduled.expect("an answer")["reason"], said, "{stop}");
+        let verify = database.call("verify", json!({})).expect("a verification");
+        assert!(verify.to_string().contains(said), "{stop}: {verify}");
+    }
+    database.install(&graph);
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 2, "{run}");
 }

@@ -51,6 +51,7 @@ mod hostile;
 mod idempotence;
 mod inspect;
 mod instants;
+mod interrupted;
 mod kept;
 mod kernel;
 mod kinds;
@@ -185,6 +186,7 @@ harness::tests! {
         idempotence::tests,
         inspect::tests,
         instants::tests,
+        interrupted::tests,
         kept::tests,
         kernel::tests,
         kinds::tests,

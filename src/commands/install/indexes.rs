@@ -117,7 +117,7 @@ pub(super) fn drop_replaced(
             .values()
             .any(|table| table.partitioned && table.indexes.iter().any(|index| index.name == name));
         let drop = dropped(session, &name, parted);
-        match patiently(|| session.database.execute(&drop)) {
+        match patiently("install", || session.database.execute(&drop)) {
             Ok(()) => journal.done(&format!("drop index {name}"), start.elapsed()),
             // Nothing needs it, and the next installation finds it.
             Err(error) if is_lock_timeout(&error) => journal.ui.warning(&format!(

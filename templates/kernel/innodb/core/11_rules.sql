@@ -292,7 +292,8 @@ BEGIN
         hours varchar(100) PATH '$.hours', weekdays varchar(40) PATH '$.weekdays',
         every varchar(40) PATH '$.every', starts varchar(20) PATH '$.starts'
     )) AS j;
-    -- The file that makes a trigger writes its hash. Until then nobody knows whether it is the right one.
+    -- The file that makes a trigger writes its hash. Until then nobody knows whether it is the right one, and runs refuse; '-' is one that
+    -- an installation was told to leave out.
     DELETE FROM known_trigger WHERE name > '';
     INSERT INTO known_trigger (name, hash)
     SELECT t.name, ''

@@ -750,16 +750,17 @@ END;
 
 -- unfinished: while an installation is under way, or after it broke off, keys may be accounted for that the statements of a rule do not
 -- know yet, and those statements may meet a judge of another version. Each file says at its end which routines it has made; the first
--- one forgets that. They are applied in the order of their names: 48_verify.sql is the last one with routines.
+-- one forgets that. They are applied in the order of their names: 48_verify.sql is the last one with routines. 52_triggers.sql writes
+-- the hash of a trigger once all of them are there: what they guard against comes from batches, so that there is none until then.
 --# create procedure unfinished
 CREATE PROCEDURE unfinished(OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Which file with routines an installation that has begun has not applied; NULL if there is none.'
+COMMENT 'Which file with routines or triggers an installation that has begun has not applied; NULL if there is none.'
 BEGIN
     SELECT IF(
-        COUNT(*) > SUM(f.applied) OR COUNT(*) = 1,
+        COUNT(*) > SUM(f.applied) OR COUNT(*) = 2,
         CONCAT('an installation is not finished: it has not applied ',
-            IF(COUNT(*) = 1, '11_spec.sql', MIN(IF(f.applied, NULL, f.file)))),
+            IF(COUNT(*) = 2, '11_spec.sql', MIN(IF(f.applied, NULL, f.file)))),
         NULL
     )
     INTO o_reason
@@ -770,6 +771,8 @@ BEGIN
         FROM rule AS r
         UNION ALL
         SELECT '48_verify.sql', EXISTS (SELECT 1 FROM known_routine AS n WHERE n.file = '48_verify.sql')
+        UNION ALL
+        SELECT '52_triggers.sql', NOT EXISTS (SELECT 1 FROM known_trigger AS t WHERE t.hash = '')
     ) AS f;
 END;
 

@@ -386,7 +386,7 @@ BEGIN
             WHEN NOT n.found THEN 'missing, or unseen by the owner role; run windrow install'
             WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
             WHEN n.known THEN 'refuses rows whose parent is gone'
-            WHEN n.hash = '' THEN 'of an earlier installation; run windrow install'
+            WHEN n.hash IN ('', '-') THEN 'of an earlier installation; run windrow install'
             ELSE 'edited by hand; windrow install puts it back'
         END
     FROM (

@@ -30,6 +30,19 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["halfway::SERVER::a_purge_ends_where_an_installation_begins"],
     },
     Defect {
+        name: "triggers-unfinished",
+        what: "MySQL and MariaDB: runs go on where an installation broke off before the triggers of an orphan guard",
+        postgres: &[],
+        mysql: &[edit(
+            "FROM known_trigger AS t WHERE t.hash = '')",
+            "FROM known_trigger AS t WHERE 1 = 0)",
+        )],
+        noticed_by: &[
+            "halfway::mysql::nothing_goes_before_the_triggers_are_there",
+            "halfway::mariadb::nothing_goes_before_the_triggers_are_there",
+        ],
+    },
+    Defect {
         name: "kinds-unseen",
         what: "a column by which a rule decides may hold something else from now on",
         postgres: &[edit(

@@ -296,8 +296,8 @@ impl Calls {
         }
     }
 
-    /// Rows of the owner roles of other installations and the tables that these may delete from. Parameters: the owner role
-    /// of this one, and the schema or database of the tables.
+    /// Rows of the owner roles of other installations and the tables on which these have a right. Parameters: the owner role of this one,
+    /// the schema or database of the tables, and the right: `DELETE`, or `SELECT`, which they have on every table that they look into.
     pub fn overlaps(&self) -> &'static str {
         match self.dialect {
             Dialect::Postgres => postgres::OVERLAPS,
@@ -318,17 +318,21 @@ impl Calls {
         }
     }
 
-    /// The indexes that the installation with this control schema needs.
+    /// The indexes that the installation with this control schema needs: rows of table, name and each column with which one has to lead
+    /// that serves in its place; NULL where none does.
     pub fn needed_indexes(&self, control: &str) -> String {
         let control = self.dialect.ident(control);
         match self.dialect {
             Dialect::Postgres => format!(
-                "SELECT x.value FROM {control}.spec AS s CROSS JOIN LATERAL jsonb_each(s.document -> 'indexes') AS t
-                 CROSS JOIN LATERAL jsonb_array_elements_text(t.value) AS x"
+                "SELECT t.key, x.value, c.name FROM {control}.spec AS s CROSS JOIN LATERAL jsonb_each(s.document -> 'indexes') AS t
+                 CROSS JOIN LATERAL jsonb_array_elements_text(t.value) AS x
+                 LEFT JOIN LATERAL jsonb_array_elements_text(s.document -> 'led_by' -> x.value) WITH ORDINALITY AS c(name, place) ON true
+                 ORDER BY t.key, x.value, c.place"
             ),
-            Dialect::Mysql | Dialect::Mariadb => {
-                format!("SELECT DISTINCT k.index_name FROM {control}.known_index AS k")
-            }
+            Dialect::Mysql | Dialect::Mariadb => format!(
+                "SELECT k.table_name, k.index_name, k.column_name FROM {control}.known_index AS k
+                 ORDER BY k.table_name, k.index_name, k.place"
+            ),
         }
     }
 

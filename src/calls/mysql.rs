@@ -382,7 +382,7 @@ FROM information_schema.TABLE_PRIVILEGES AS p
 WHERE p.GRANTEE LIKE '''windrow|_%|_owner''@%' ESCAPE '|'
   AND SUBSTRING_INDEX(SUBSTRING(p.GRANTEE, 2), '''@', 1) <> ?
   AND p.TABLE_SCHEMA = ?
-  AND p.PRIVILEGE_TYPE = 'DELETE'
+  AND p.PRIVILEGE_TYPE = ?
 ORDER BY 1, 2";
 
 pub(super) const ARCHIVES: &str = "

@@ -181,7 +181,7 @@ CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
 WHERE pg_catalog.starts_with(r.rolname::text, 'windrow_')
   AND r.rolname <> $1
   AND a.grantee = r.oid
-  AND a.privilege_type = 'DELETE'
+  AND a.privilege_type = $3
 ORDER BY 1, 2";
 
 pub(super) const ARCHIVES: &str = "

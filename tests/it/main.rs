@@ -98,6 +98,7 @@ mod runner;
 mod sandbox;
 mod scale;
 mod scopes;
+mod served;
 mod session;
 mod set_null;
 mod several;
@@ -233,6 +234,7 @@ harness::tests! {
         sandbox::tests,
         scale::tests,
         scopes::tests,
+        served::tests,
         session::tests,
         set_null::tests,
         several::tests,

@@ -25,6 +25,11 @@ fn pinned(strategy: &str, archive: bool) -> Graph {
     graph_of(&(spec.replace("ARCHIVE", &archive.to_string()) + strategy))
 }
 
+/// That of the first strategy, without an archive.
+pub(crate) fn graph() -> Graph {
+    pinned(STRATEGIES[0], false)
+}
+
 fn a_step_of_a_stranger_is_in_nobodys_way(dialect: Dialect) {
     let time = match dialect {
         Dialect::Postgres => "timestamp",

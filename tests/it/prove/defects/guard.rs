@@ -62,7 +62,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "WHERE NOT EXISTS (SELECT FROM known_routine AS k WHERE k.file = f.file)",
             "WHERE false",
         )],
-        mysql: &[edit("COUNT(*) > SUM(f.applied) OR COUNT(*) = 1", "false")],
+        mysql: &[edit("COUNT(*) > SUM(f.applied) OR COUNT(*) = 2", "false")],
         noticed_by: &["halfway::SERVER::nothing_goes_before_an_installation_is_finished"],
     },
     Defect {

@@ -14,6 +14,7 @@ use crate::calls::Calls;
 use crate::cli::{Base, Output, Purge, Run, Stamp};
 use crate::db::{self, Database};
 use crate::failure::Failure;
+use crate::graph::Rule;
 use crate::interrupt;
 use crate::report;
 use crate::ui::{Ui, count, counted, rows_per_second};
@@ -164,7 +165,8 @@ fn call(
         watch(&result, watcher, &progress, backend, total, procedure, ui)
     });
     if rows.is_err() && interrupt::hit() {
-        for statement in session.calls.after_cancel() {
+        let drops = session.graph.rules.iter().any(Rule::drops_partitions);
+        for statement in session.calls.after_cancel(drops) {
             // Where the session is gone too, the next run does it.
             let _ = session.database.execute(&statement);
         }

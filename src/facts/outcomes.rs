@@ -22,6 +22,9 @@ const fn outcome(words: &'static str, meaning: &'static str, remedy: &'static st
 
 const NOTHING: &str = "Nothing.";
 
+const ROWS_OUT: &str = "Nothing. MySQL and MariaDB, if rows of a partition are out of their table (check `unfinished`): \
+     `CALL give_back()`, or let the next run settle them.";
+
 /// How a run ends: `status` of a run.
 pub const STATUSES: [Outcome; 6] = [
     outcome("running", "It is in progress.", NOTHING),
@@ -44,7 +47,7 @@ pub const STATUSES: [Outcome; 6] = [
     outcome(
         "cancelled",
         "Somebody cancelled its statement, or a batch lasted longer than the `statement_timeout`. The current batch was rolled back.",
-        NOTHING,
+        ROWS_OUT,
     ),
     outcome(
         "crashed",
@@ -96,7 +99,7 @@ pub const STOPS: [Outcome; 20] = [
         "The rule is paused, and runs skip it; who paused it, since when and why follow.",
         "`windrow resume SPEC --rule RULE`.",
     ),
-    outcome("cancelled", "Somebody cancelled it.", NOTHING),
+    outcome("cancelled", "Somebody cancelled it.", ROWS_OUT),
     outcome(
         "error %s",
         "An error that does not concern a single family, or one that triggers of the application raised for 100 families (MySQL and MariaDB: for 10 where no other was deleted) with the SQLSTATE of such an error; the server's code and message follow.",
@@ -462,7 +465,8 @@ pub const CHECKS: [Outcome; 32] = [
         "unfinished",
         "MySQL and MariaDB: a run was killed inside a batch, and its session committed a part of it; or rows of a partition may be in the \
          table `<rule>_taken`.",
-        "`windrow run`: a run that completes finishes the batch, and puts back or drops what was taken.",
+        "`windrow run`: a run that completes finishes the batch, and puts back or drops what was taken. If no run may start, \
+         `CALL give_back()` puts back what is not judged.",
     ),
     outcome(
         "armed",

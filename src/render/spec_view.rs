@@ -184,6 +184,9 @@ fn routines(graph: &Graph) -> (Vec<String>, Vec<String>) {
     if graph.keeps_heartbeat() {
         operator.push("heartbeat".to_owned());
     }
+    if graph.rules.iter().any(Rule::drops_partitions) {
+        operator.push("give_back".to_owned());
+    }
     (auditor, operator)
 }
 

@@ -46,7 +46,8 @@ pub(super) fn page() -> String {
         &mut page,
         "Why a run ended",
         "`reason` of a run. Of several rules, the reason that asks most for a look counts. ` while waiting for` behind it says what the \
-         run waited for as it ended.",
+         run waited for as it ended; `; rows of partition … are out of their table` (MySQL and MariaDB), that they could not go back: \
+         see check `unfinished`.",
         "reason",
         &STOPS,
     );

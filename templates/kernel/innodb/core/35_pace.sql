@@ -250,8 +250,9 @@ BEGIN
     DECLARE v_scheduled     boolean;
     DECLARE v_waits         boolean DEFAULT false;
     DECLARE v_dry_run       boolean;
-    -- Whether the run does not leave the rule while it waits.
+    -- Whether the run does not leave the rule while it waits; whether rows are out of their table, which does not wait.
     DECLARE v_stays         boolean;
+    DECLARE v_out           boolean;
     SET o_rest = 0, o_state = NULL;
     CALL begin_ledger();
     pace: BEGIN
@@ -265,8 +266,8 @@ BEGIN
         IF NOT v_own THEN
             LEAVE pace;
         END IF;
-        CALL rows_out(p_rule, v_stays);
-        SET v_stays = v_stays OR v_dry_run;
+        CALL rows_out(p_rule, v_out);
+        SET v_stays = v_out OR v_dry_run;
         -- A run that rests for long lives.
         IF v_alive_at < v_now - INTERVAL 1 MINUTE THEN
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
@@ -312,6 +313,9 @@ BEGIN
             WHERE p.run_id = p_run
               AND p.rule = p_rule
               AND p.retries = 0;
+        END IF;
+        IF v_out AND NOT v_dry_run AND v_other IS NULL THEN
+            LEAVE pace;
         END IF;
         SELECT
             MAX(IF(l.name = 'run_rows', COALESCE(s.value, l.value), 0)),

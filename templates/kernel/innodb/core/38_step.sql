@@ -778,6 +778,7 @@ COMMENT 'Whether p_run may find out without a batch that nothing is due of p_rul
     means is left to batches, and what other runs left, what a dry run would delete, and what is shared out.'
 BEGIN
     DECLARE v_reason longtext;
+    DECLARE v_out    boolean;
     SELECT
         s.workers = 1
             AND NOT r.dry_run AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
@@ -789,7 +790,9 @@ BEGIN
     WHERE r.run_id = p_run;
     IF o_looks THEN
         CALL throttled(p_rule, v_reason);
-        SET o_looks = v_reason IS NULL;
+        -- What is out of its table is for a batch, whatever ends the run.
+        CALL rows_out(p_rule, v_out);
+        SET o_looks = v_reason IS NULL AND NOT v_out;
     END IF;
 END;
 --# create procedure find_idle

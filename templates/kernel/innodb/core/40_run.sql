@@ -432,6 +432,7 @@ CREATE PROCEDURE close_run(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Closes the row of run or stamp p_run, and nothing else: status, reason.'
 BEGIN
+    DECLARE v_drops bigint;
     UPDATE run AS r
     SET r.status = CASE
             WHEN p_reason LIKE 'error %' THEN 'failed'
@@ -448,6 +449,10 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
+    SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.strategy = 'partition';
+    IF v_drops > 0 THEN
+        CALL tell_out(p_run);
+    END IF;
 END;
 --# create procedure run_end
 CREATE PROCEDURE run_end(IN p_run bigint, IN p_reason longtext)

@@ -530,6 +530,7 @@ BEGIN
     DECLARE v_engine  longtext;
     DECLARE v_made    longtext;
     DECLARE v_phase   varchar(10);
+    DECLARE v_apart   boolean DEFAULT false;
     SELECT t.phase, t.name, t.mark INTO v_phase, @windrow_name, @windrow_mark FROM taken_partition AS t WHERE t.rule = p_rule;
     IF v_phase = 'returning' THEN
         -- A run that ended behind the exchange had no time to say so: another one would take the rows out again. Of one of before there
@@ -540,18 +541,32 @@ BEGIN
         END IF;
         IF @windrow_there IS NOT NULL THEN
             CALL partition_made(p_rule, v_name, v_engine, v_made);
-            CALL perform(p_rule, 'swap_partition', '@windrow_name, false, NULL');
+            swap: BEGIN
+                -- Somebody has altered the table meanwhile: it has other columns or indexes, or no such partition. Then the rows go
+                -- back one by one, by the columns that it still has.
+                DECLARE EXIT HANDLER FOR 1505, 1507, 1731, 1734, 1735, 1736, 1737, 1740
+                    SET v_apart = true;
+                CALL perform(p_rule, 'swap_partition', '@windrow_name, false, NULL');
+            END swap;
             -- Whoever has locked the ledger, such as a backup, is waited for.
             CALL wait_for_ledger();
-            CALL partition_noted(p_rule, v_made);
+            IF NOT v_apart THEN
+                CALL partition_noted(p_rule, v_made);
+            END IF;
         END IF;
         CALL wait_for_ledger();
-        UPDATE taken_partition SET phase = 'returned' WHERE rule = p_rule;
+        IF NOT v_apart THEN
+            UPDATE taken_partition SET phase = 'returned' WHERE rule = p_rule;
+        END IF;
     END IF;
     SELECT s.schema_name, r.root INTO v_schema, v_root FROM spec AS s CROSS JOIN rule AS r WHERE r.rule = p_rule;
     SELECT GROUP_CONCAT(CONCAT('`', REPLACE(c.column_name, '`', '``'), '`') ORDER BY c.ordinal_position SEPARATOR ', ')
     INTO v_columns
     FROM information_schema.columns AS c
+    JOIN information_schema.columns AS k
+        ON k.table_schema = DATABASE()
+        AND k.table_name = CONCAT(p_rule, '_taken')
+        AND k.column_name = c.column_name
     WHERE c.table_schema = v_schema
       AND c.table_name = v_root
       AND COALESCE(c.generation_expression, '') = '';
@@ -561,6 +576,131 @@ BEGIN
     CALL perform(p_rule, 'back_partition', '@windrow_columns');
     COMMIT;
     CALL end_taken(p_rule);
+END;
+
+-- put_back: rows that are out of their table go back, judged or not. It deletes nothing, so that whoever may not go on may do that.
+--# create procedure put_back
+CREATE PROCEDURE put_back(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Puts back what is out of the table of p_rule, unless the ledger has it as deleted. Commits.'
+BEGIN
+    DECLARE v_phase varchar(10);
+    DECLARE v_table longtext;
+    COMMIT;
+    CALL wait_for_ledger();
+    SELECT MAX(t.phase) INTO v_phase FROM taken_partition AS t WHERE t.rule = p_rule;
+    IF v_phase = 'taking' THEN
+        CALL partition_place(p_rule, v_table);
+        SET @windrow_mark = NULL;
+        IF v_table IS NOT NULL THEN
+            CALL perform(p_rule, 'marked_partition', 'NULL, @windrow_mark');
+        END IF;
+        IF @windrow_mark IS NULL THEN
+            -- Nothing was taken.
+            CALL end_taken(p_rule);
+        ELSE
+            UPDATE taken_partition AS t
+            SET t.phase = 'returning',
+                t.mark = @windrow_mark
+            WHERE t.rule = p_rule;
+            COMMIT;
+            SET v_phase = 'returning';
+        END IF;
+    END IF;
+    IF v_phase IN ('returning', 'returned') THEN
+        CALL wait_for_locks(p_rule);
+        CALL return_partition(p_rule);
+        CALL wait_for_ledger();
+    END IF;
+END;
+--# create procedure try_put_back
+CREATE PROCEDURE try_put_back(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'The same; if it cannot be done now, a later step or run does it.'
+BEGIN
+    DECLARE v_left integer DEFAULT 10;
+    -- This may be cancelled, too, one KILL QUERY after the other.
+    REPEAT
+        trying: BEGIN
+            DECLARE EXIT HANDLER FOR 1317
+            BEGIN
+                ROLLBACK;
+                SET v_left = v_left - 1;
+            END;
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                ROLLBACK;
+                SET v_left = 0;
+            END;
+            CALL put_back(p_rule);
+            SET v_left = 0;
+        END trying;
+    UNTIL v_left <= 0 END REPEAT;
+    CALL wait_for_ledger();
+END;
+
+-- give_back: no run may start while windrow is paused, not armed or suspended, and a server that was killed starts none.
+--# create procedure give_back
+CREATE PROCEDURE give_back()
+SQL SECURITY DEFINER
+COMMENT 'Puts all rows back into their tables that a run of a rule of partitions took out and has not judged. Deletes nothing: it works
+    while windrow is paused, not armed or suspended; not beside a run.
+    Example: CALL give_back();'
+BEGIN
+    DECLARE v_before  longtext;
+    DECLARE v_open    boolean DEFAULT false;
+    DECLARE v_message varchar(900);
+    DECLARE v_rule    varchar(64);
+    DECLARE v_last    varchar(64) DEFAULT '';
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_open THEN
+            ROLLBACK;
+            CALL unlock_runs();
+        END IF;
+        CALL unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL settle(v_before);
+    CALL wait_for_ledger();
+    CALL unfinished(v_message);
+    IF v_message IS NOT NULL THEN
+        CALL not_ready(v_message, 'let it finish, or run windrow install again');
+    END IF;
+    CALL lock_runs();
+    SET v_open = true;
+    REPEAT
+        SELECT MIN(t.rule) INTO v_rule FROM taken_partition AS t WHERE t.rule > v_last;
+        IF v_rule IS NOT NULL THEN
+            CALL put_back(v_rule);
+            SET v_last = v_rule;
+        END IF;
+    UNTIL v_rule IS NULL END REPEAT;
+    CALL unlock_runs();
+    CALL unsettle(v_before);
+END;
+
+-- tell_out: a run that has ended says if it left rows out of their table.
+--# create procedure tell_out
+CREATE PROCEDURE tell_out(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Adds to the reason of p_run, which has ended, that rows are out of their table, if they are and no run sees to it.'
+BEGIN
+    DECLARE v_name varchar(64);
+    SELECT MIN(t.name)
+    INTO v_name
+    FROM taken_partition AS t
+    LEFT JOIN run AS r ON r.run_id = t.run_id AND r.status = 'running'
+    WHERE t.phase IN ('taking', 'returning', 'returned')
+      AND r.run_id IS NULL;
+    IF v_name IS NOT NULL THEN
+        UPDATE run AS r
+        SET r.reason = CONCAT(r.reason, '; rows of partition ', v_name, ' are out of their table')
+        WHERE r.run_id = p_run
+          AND r.status <> 'running'
+          AND NOT r.dry_run
+          AND r.`trigger` NOT IN ('PURGE', 'STAMP');
+    END IF;
 END;
 
 -- settle_partition: what has been taken out of a table is judged, to the last row, and dropped, or goes back.
@@ -752,6 +892,11 @@ BEGIN
     DECLARE v_making    boolean DEFAULT false;
     DECLARE v_made      boolean;
     DECLARE v_busy      boolean;
+    DECLARE v_phase     varchar(10);
+    -- Whether this run, and no other worker, sees to what is out of the table.
+    DECLARE v_ours      boolean DEFAULT false;
+    DECLARE v_retries   bigint;
+    DECLARE v_slept     integer;
     DECLARE v_number    integer;
     DECLARE v_errno     integer;
     DECLARE v_sqlstate  varchar(5);
@@ -767,11 +912,6 @@ BEGIN
             END;
             CALL begin_ledger();
             DELETE FROM work_skip;
-            CALL begin_step(p_run, p_rule, o_state);
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
             SELECT
                 r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), p.families,
                 p.retries_in_row, p.cursor_time, IF(p.around, p.start_time, NULL), p.start_time
@@ -779,31 +919,65 @@ BEGIN
             FROM run AS r
             JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
             WHERE r.run_id = p_run;
-            IF v_limit IS NULL THEN
-                CALL setting_of(p_rule, 'run_families', v_limit);
-            END IF;
-            SELECT COUNT(t.rule), MAX(t.name), MAX(t.to_bound)
-            INTO v_taken, v_name, v_bound
+            SELECT COUNT(t.rule), MAX(t.name), MAX(t.to_bound), MAX(t.phase)
+            INTO v_taken, v_name, v_bound, v_phase
             FROM taken_partition AS t
             WHERE t.rule = p_rule;
             SET v_taken = IF(v_dry_run, 0, v_taken);
+            SELECT NOT v_dry_run AND (s.workers = 1 OR COUNT(w.run_id) > 0)
+            INTO v_ours
+            FROM spec AS s
+            LEFT JOIN run_sweep AS w ON w.run_id = p_run AND w.at_rule = p_rule
+            GROUP BY s.workers;
+            IF v_taken > 0 AND v_again > 0 THEN
+                -- Whoever waits for the table is let through for so long, and nobody waits for the ledger.
+                COMMIT;
+                SET v_slept = SLEEP(LEAST(0.1 * POW(2, LEAST(v_again, 10) - 1), 10));
+                CALL begin_ledger();
+            END IF;
+            CALL begin_step(p_run, p_rule, o_state);
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                -- Nobody may wait for the next run to see his rows again.
+                IF v_ours AND v_taken > 0
+                    AND (o_state IN ('paused', 'time budget spent', 'window closed') OR o_state LIKE 'rule %') THEN
+                    CALL put_back(p_rule);
+                END IF;
+                LEAVE step;
+            END IF;
+            IF v_limit IS NULL THEN
+                CALL setting_of(p_rule, 'run_families', v_limit);
+            END IF;
             IF v_limit <= v_done AND v_taken = 0 THEN
                 SET o_state = 'run_families reached';
                 COMMIT;
                 LEAVE step;
             END IF;
             -- Others had the locks: back off, before any is taken.
-            IF v_again > 0 THEN
+            IF v_again > 0 AND v_taken = 0 THEN
                 DO SLEEP(LEAST(0.1 * POW(2, v_again - 1), 1));
+            END IF;
+            IF v_taken > 0 AND v_phase IN ('returning', 'returned') THEN
+                -- That needs none of the locks of a batch.
+                CALL put_back(p_rule);
+                SET o_state = 'more';
+                LEAVE step;
             END IF;
             CALL take_locks(p_run, p_rule, o_state);
             IF o_state IS NOT NULL THEN
+                CALL setting_of(p_rule, 'retries', v_retries);
+                IF v_taken > 0 AND (v_again >= v_retries OR o_state LIKE 'error %') THEN
+                    CALL put_back(p_rule);
+                END IF;
                 LEAVE step;
             END IF;
             CALL partition_misfit(p_rule, v_message);
             IF v_message IS NOT NULL THEN
                 ROLLBACK;
                 SET o_state = CONCAT('error 55000: ', v_message);
+                IF v_taken > 0 THEN
+                    CALL put_back(p_rule);
+                END IF;
                 LEAVE step;
             END IF;
             IF v_taken > 0 THEN
@@ -843,6 +1017,8 @@ BEGIN
                 CALL take_locks(p_run, p_rule, o_state);
                 IF o_state IS NULL THEN
                     CALL settle_partition(p_run, p_rule, false, o_state);
+                ELSEIF o_state LIKE 'error %' THEN
+                    CALL put_back(p_rule);
                 END IF;
                 LEAVE step;
             END IF;
@@ -867,9 +1043,30 @@ BEGIN
             CALL ahead_failed(p_run, p_rule, v_errno, v_sqlstate, v_message, o_state);
             LEAVE step;
         END IF;
-        -- The batch failed. What it had taken out of the table is settled by the next one.
+        -- The batch failed. What it had taken out of the table is settled by the next one. If there is none, it goes back.
         CALL fail_step(p_run, p_rule, v_errno, v_sqlstate, v_message, 1, 1, v_busy, o_state);
         IF o_state IS NOT NULL THEN
+            IF v_ours AND o_state <> 'again' THEN
+                CALL try_put_back(p_rule);
+            END IF;
+            LEAVE step;
+        END IF;
+        SELECT MAX(t.phase) INTO v_phase FROM taken_partition AS t WHERE t.rule = p_rule;
+        IF v_ours AND v_busy AND v_phase IN ('returning', 'returned') THEN
+            -- The application misses these rows: that is tried until it is done.
+            UPDATE run AS r
+            SET r.waiting_since = COALESCE(r.waiting_since, UTC_TIMESTAMP(6)),
+                r.waiting_for = 'a lock on a table, which another session alters or has locked'
+            WHERE r.run_id = p_run
+              AND r.status = 'running';
+            UPDATE run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = p.retries_in_row + 1,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            COMMIT;
+            SET o_state = 'again';
             LEAVE step;
         END IF;
         INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
@@ -879,14 +1076,19 @@ BEGIN
         VALUES (v_name, IF(v_busy, 'LOCKED', 'FAILED'));
         CALL end_partition(p_run, p_rule, 0, 0, IF(v_taken > 0, NULL, v_bound));
         COMMIT;
+        -- What cannot be judged goes back, with the next step if not now.
+        IF v_ours AND v_phase = 'taking' THEN
+            CALL try_put_back(p_rule);
+        END IF;
         -- A partition that cannot go back keeps rows from the application: nothing is more important. One that cannot be archived stays
-        -- in the way of the next one. Nor is anything gained by more tries of this run to settle what the step before could not.
+        -- in the way of the next one.
         SELECT IF(COUNT(*) > 0, CONCAT('error ', v_errno, ' (', v_sqlstate, '): partition ', v_name,
             IF(MAX(t.phase) = 'archiving', ' could not be archived: ', ' is unfinished: '), v_message), 'more')
         INTO o_state
         FROM taken_partition AS t
         WHERE t.rule = p_rule
-          AND (v_taken > 0 OR t.phase IN ('returning', 'returned', 'archiving'));
+          AND (v_taken > 0 OR t.phase IN ('returning', 'returned', 'archiving'))
+          AND NOT (v_phase = 'taking' AND t.phase IN ('returning', 'returned'));
     END step;
 END;
 
@@ -1198,7 +1400,8 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT 8, 'unfinished', CONCAT('run ', t.run_id, ' ', t.rule), 'violation', 1,
         CONCAT('the rows of partition ', t.name, ' may be in the table ', t.rule, '_taken (', t.phase,
-            '); the next run drops or archives them, or puts them back')
+            '); the next run drops or archives them, or puts them back; CALL ', DATABASE(),
+            '.give_back() puts back what is not judged, also if no run may start')
     FROM taken_partition AS t
     WHERE t.rule = p_rule
       AND NOT EXISTS (SELECT 1 FROM run AS r WHERE r.run_id = t.run_id AND r.status = 'running');

@@ -1,5 +1,8 @@
 //! What a killed run has taken out of a table, where the run that finds it is another than the one that took it.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
@@ -7,7 +10,8 @@ use windrow::graph::Graph;
 use super::{PAST, SCHEMA, armed, files, ids, leave, ledger, taken};
 use crate::partition::{only, without_ahead};
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, violations};
+use crate::support::patience::until;
 
 /// The rows are out of the table, and not judged.
 const TAKEN: &[&str] = &["INTENT taking", "TWIN", "SWAP"];
@@ -118,10 +122,6 @@ pub(super) fn what_belongs_to_rows_that_are_out_stays(dialect: Dialect) {
             "{purge}"
         );
         assert!(purge.to_string().contains(&refused), "{purge}");
-        installation.execute(r#"CALL W.pause_rule('{"rule": "event_log", "reason": "a test"}')"#);
-        let run = installation.run(json!({})).expect("a run");
-        assert_eq!(run["status"], "failed", "{run}");
-        installation.execute(r#"CALL W.resume_rule('{"rule": "event_log"}')"#);
         assert_eq!(details(&mut installation), "30 60 70");
 
         let run = installation.run(json!({})).expect("a run of all rules");
@@ -140,13 +140,29 @@ pub(super) fn what_belongs_to_rows_that_cannot_go_back_stays(dialect: Dialect) {
     reader
         .execute("BEGIN; SELECT COUNT(*) FROM event_log")
         .expect("a reader");
-    let run = installation.run(json!({})).expect("a run");
-    assert_eq!(run["status"], "failed", "{run}");
-    assert_eq!(details(&mut installation), "30 60 70", "{run}");
+    let setting = json!({"rule": "event_log", "name": "retries", "value": 1});
+    installation
+        .call("set_setting", setting)
+        .expect("a setting");
+    let (runner, _, _) = installation.call_aside("run", json!({"time_budget": "1s"}));
+    // Neither the tries that a batch has nor the time of the run end it.
+    let tries = "SELECT COUNT(*) FROM W.run_rule WHERE retries > 3";
+    until("a run that tries", || {
+        assert!(!runner.is_finished(), "it ended");
+        Ok(installation.number(tries) == 1)
+    })
+    .expect("it tries");
+    assert_eq!(details(&mut installation), "30 60 70");
+    let waits = "SELECT waiting_for LIKE 'a lock on a table%' FROM W.run WHERE status = 'running'";
+    assert_eq!(installation.number(waits), 1);
     reader.execute("COMMIT").expect("the reader ends");
+    let run = runner.join().expect("no panic").1.expect("a run");
+    assert_eq!(taken(&mut installation), 0);
+    assert_eq!(ids(&mut installation), "3 4 6", "{run}");
+    assert_eq!(details(&mut installation), "30 60 70", "{run}");
     let run = installation.run(json!({})).expect("the next run");
     assert_eq!(run["status"], "done", "{run}");
-    assert_eq!(details(&mut installation), "60", "{run}");
+    assert_eq!(details(&mut installation), "30 60", "{run}");
     assert_eq!(ids(&mut installation), "6");
 }
 
@@ -242,4 +258,172 @@ pub(super) fn rows_that_went_back_are_not_taken_out_again(dialect: Dialect) {
         assert_eq!(found.join(" "), messages, "{statements:?}: {run}");
         assert_eq!(taken(&mut installation), 0, "{statements:?}");
     }
+}
+
+/// Whatever ends a run: rows that are out of their table go back first.
+pub(super) fn rows_go_back_where_a_run_may_not_go_on(dialect: Dialect) {
+    for workers in [1, 2] {
+        let mut installation = with_details(dialect, "event-log-ends", workers);
+        leave(&mut installation, TAKEN);
+        installation.execute(r#"CALL W.pause_rule('{"rule": "event_log", "reason": "a test"}')"#);
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "stopped", "{run}");
+        assert_eq!(ids(&mut installation), "3 4 6", "{workers}: {run}");
+        assert_eq!(details(&mut installation), "30 60", "{run}");
+        assert_eq!(taken(&mut installation), 0);
+        assert_eq!(ledger(&mut installation), [""; 0]);
+        installation.execute(r#"CALL W.resume_rule('{"rule": "event_log"}')"#);
+
+        // A policy or a hold that is being written for longer than the run may take.
+        leave(&mut installation, TAKEN);
+        let mut writer = installation.connect();
+        let control = installation.control.clone();
+        writer
+            .execute(&format!("BEGIN; SELECT * FROM {control}.latch FOR UPDATE"))
+            .expect("a latch");
+        let run = installation
+            .run(json!({"time_budget": "1s"}))
+            .expect("a run");
+        assert_eq!(run["status"], "stopped", "{run}");
+        assert_eq!(ids(&mut installation), "3 4 6", "{workers}: {run}");
+        assert_eq!(taken(&mut installation), 0);
+        writer.execute("ROLLBACK").expect("the end of it");
+    }
+}
+
+/// What a batch waits for, such as a replica, does not keep rows out of their table.
+pub(super) fn what_is_out_waits_for_nothing(dialect: Dialect) {
+    files(dialect);
+    let spec = without_ahead().replace("\"event-log\"", "\"event-log-waits\"");
+    let spec = spec.replace(
+        "retention = { default",
+        "limits = { wait_while_sql = \"SELECT 1\" }\nretention = { default",
+    );
+    let mut installation = Installation::of(dialect, SCHEMA, &graph_of(&spec));
+    installation.arm();
+    leave(&mut installation, TAKEN);
+    let run = installation
+        .run(json!({"time_budget": "2s"}))
+        .expect("a run");
+    // It has dropped them, and takes no others.
+    assert_eq!(run["status"], "stopped", "{run}");
+    assert_eq!(only(&run)["rows"], 2, "{run}");
+    assert_eq!(ids(&mut installation), "1 2 5 6", "{run}");
+    assert_eq!(taken(&mut installation), 0);
+}
+
+/// What a migration did while rows were out of the table.
+pub(super) fn rows_go_back_into_a_table_that_was_altered(dialect: Dialect) {
+    for alters in [
+        "ALTER TABLE event_log ADD COLUMN more int",
+        "ALTER TABLE event_log ADD COLUMN more int FIRST, DROP COLUMN twice",
+        "ALTER TABLE event_log ADD INDEX more (message(20))",
+        "ALTER TABLE event_log REORGANIZE PARTITION `the ``past``` INTO (
+             PARTITION a VALUES LESS THAN (UNIX_TIMESTAMP('2025-02-01')), PARTITION b VALUES LESS THAN (UNIX_TIMESTAMP('2025-06-01')))",
+        "ALTER TABLE event_log REMOVE PARTITIONING",
+    ] {
+        let mut installation = armed(dialect, "event-log-altered");
+        installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5, 6)");
+        leave(
+            &mut installation,
+            &["INTENT returning", "MARK", "TWIN", "SWAP", "LATE"],
+        );
+        installation.execute(alters);
+        installation.execute("CALL W.give_back()");
+        let found = installation.texts("SELECT CONCAT(id, message) FROM event_log ORDER BY id");
+        assert_eq!(found, ["3c", "4d", "8late"], "{alters}");
+        assert_eq!(taken(&mut installation), 0, "{alters}");
+    }
+}
+
+/// While nobody may start a run, too.
+pub(super) fn rows_of_a_cancelled_run_go_back(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-cancelled");
+    installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5)");
+    installation.execute(
+        "CREATE TRIGGER W.sleeps BEFORE INSERT ON W.run_partition FOR EACH ROW BEGIN DECLARE v_slept int; SET v_slept = SLEEP(600); END",
+    );
+    let (runner, cancel, number) = installation.call_aside("run", json!({}));
+    installation.until_asleep("judged", &runner, number);
+    cancel().expect("a cancel");
+    let (mut session, answer) = runner.join().expect("no panic");
+    assert!(answer.is_err(), "it survived");
+    session.execute("COMMIT").expect("a commit");
+    drop(session);
+    installation.until_gone(number);
+    installation.execute("DROP TRIGGER W.sleeps");
+    // On MySQL no handler runs.
+    let back = match dialect {
+        Dialect::Mariadb => "3 4 6",
+        _ => "6",
+    };
+    assert_eq!(ids(&mut installation), back, "{dialect:?}");
+    installation.execute("CALL W.give_back()");
+    assert_eq!(ids(&mut installation), "3 4 6");
+    assert_eq!(taken(&mut installation), 0);
+
+    leave(&mut installation, TAKEN);
+    installation.execute("CALL W.pause('rows are missing')");
+    installation.execute("UPDATE W.control SET server_identity = 'another'");
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let said = violations(&verify);
+    assert!(
+        said.iter().any(|it| it.to_string().contains("give_back()")),
+        "{verify}"
+    );
+    installation.execute("CALL W.give_back()");
+    assert_eq!(ids(&mut installation), "3 4 6");
+    assert_eq!(taken(&mut installation), 0);
+    assert_eq!(ledger(&mut installation), [""; 0]);
+
+    // Nothing that the ledger has as deleted, and not beside a run.
+    leave(
+        &mut installation,
+        &["LEDGER", "INTENT dropping", "TWIN", "SWAP"],
+    );
+    installation.execute("CALL W.give_back()");
+    assert_eq!(ids(&mut installation), "6");
+    let mut run = installation.connect();
+    let lock = installation.named("SELECT GET_LOCK(s.run_lock, 0) FROM W.spec AS s");
+    run.query(&lock, &[]).expect("a lock");
+    installation
+        .attempt("CALL W.give_back()")
+        .expect_err("a run is in progress");
+}
+
+/// Where rows cannot go back, the run says so.
+pub(super) fn a_run_that_ends_says_that_rows_are_out(dialect: Dialect) {
+    let mut installation = armed(dialect, "event-log-says");
+    let hold = json!({"rule": "event_log", "key": 3, "reason": "a test"});
+    installation.set_hold(hold).expect("a hold");
+    leave(
+        &mut installation,
+        &["INTENT returning", "MARK", "TWIN", "SWAP"],
+    );
+    let mut reader = installation.connect();
+    reader
+        .execute("BEGIN; SELECT COUNT(*) FROM event_log")
+        .expect("a reader");
+    let (runner, cancel, _) = installation.call_aside("run", json!({}));
+    let tries = "SELECT COUNT(*) FROM W.run_rule WHERE retries > 0";
+    until("a run that tries", || Ok(installation.number(tries) > 0)).expect("it tries");
+    while !runner.is_finished() {
+        cancel().expect("a cancel");
+        thread::sleep(Duration::from_millis(500));
+    }
+    let (mut session, answer) = runner.join().expect("no panic");
+    assert!(answer.is_err(), "it survived");
+    if dialect == Dialect::Mysql {
+        session.execute("ROLLBACK").expect("a rollback");
+    }
+    drop(session);
+    reader.execute("COMMIT").expect("the reader ends");
+    installation.execute("CALL W.reap()");
+    let reason = installation.texts("SELECT CONCAT(status, ': ', reason) FROM W.run");
+    let said = format!("cancelled: cancelled; rows of partition {PAST} are out of their table");
+    if dialect == Dialect::Mariadb {
+        assert_eq!(reason, [said]);
+    }
+    installation.execute("CALL W.give_back()");
+    assert_eq!(ids(&mut installation), "1 2 3 4 5 6");
 }

@@ -130,6 +130,82 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-out-while-a-run-may-not-go-on",
+        what: "a run ends for a pause or for its time, and leaves rows out of their table",
+        postgres: &[],
+        mysql: &[edit(
+            "OR o_state LIKE 'rule %') THEN CALL put_back(p_rule);",
+            "OR o_state LIKE 'rule %') THEN DO 0;",
+        )],
+        noticed_by: &["partition::innodb::SERVER::settled::rows_go_back_where_a_run_may_not_go_on"],
+    },
+    Defect {
+        name: "partition-out-while-a-run-rests",
+        what: "a run rests while rows are out of their table",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_out AND NOT v_dry_run AND v_other IS NULL THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &["partition::innodb::SERVER::settled::what_is_out_waits_for_nothing"],
+    },
+    Defect {
+        name: "partition-out-after-some-tries",
+        what: "a run ends once it has tried to put rows back as often as a batch is tried",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_ours AND v_busy AND v_phase IN ('returning', 'returned') THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::settled::what_belongs_to_rows_that_cannot_go_back_stays",
+        ],
+    },
+    Defect {
+        name: "partition-out-of-an-altered-table",
+        what: "rows cannot go back into a table that was altered",
+        postgres: &[],
+        mysql: &[edit(
+            "HANDLER FOR 1505, 1507, 1731, 1734, 1735, 1736, 1737, 1740",
+            "HANDLER FOR 1740",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::settled::rows_go_back_into_a_table_that_was_altered",
+        ],
+    },
+    Defect {
+        name: "partition-out-after-a-cancel",
+        what: "MariaDB: a run that is cancelled leaves rows out of their table",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_ours AND o_state <> 'again' THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &["partition::innodb::mariadb::settled::rows_of_a_cancelled_run_go_back"],
+    },
+    Defect {
+        name: "partition-out-unjudged",
+        what: "what cannot be judged stays out of its table",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_ours AND v_phase = 'taking' THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &["partition::innodb::SERVER::what_cannot_be_judged_goes_back"],
+    },
+    Defect {
+        name: "partition-out-unsaid",
+        what: "a run that has left rows out of their table does not say so",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_name IS NOT NULL THEN UPDATE run AS r",
+            "IF false THEN UPDATE run AS r",
+        )],
+        noticed_by: &[
+            "partition::innodb::mariadb::settled::a_run_that_ends_says_that_rows_are_out",
+        ],
+    },
+    Defect {
         name: "partition-taken-for-gone",
         what: "another rule takes rows that are out of their table for rows that are gone",
         postgres: &[],

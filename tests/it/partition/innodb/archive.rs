@@ -472,7 +472,11 @@ pub(super) fn archived_partitions_are_dropped_by_hand_and_by_age(dialect: Dialec
         (&json!(2), &json!(0)),
         "{run}"
     );
-    installation.execute("UPDATE W.partition_archive SET archived_at = UTC_TIMESTAMP() - INTERVAL 401 DAY WHERE state = 'kept'");
+    installation
+        .execute("INSERT INTO event_log (logged_at, message) VALUES ('2020-01-03', 'later')");
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["rows"], 1, "{run}");
+    installation.execute("UPDATE W.partition_archive SET archived_at = UTC_TIMESTAMP() - INTERVAL 402 DAY WHERE state = 'kept'");
     let name = kept(&mut installation).remove(0);
     reader
         .execute(&format!("BEGIN; SELECT * FROM {control}.{name}"))
@@ -480,10 +484,13 @@ pub(super) fn archived_partitions_are_dropped_by_hand_and_by_age(dialect: Dialec
     let busy = installation.run(json!({})).expect("a run");
     assert_eq!(
         (&busy["status"], &busy["archive_pruned"]),
-        (&json!("done"), &json!(0)),
+        (&json!("done"), &json!(1)),
         "{busy}"
     );
     assert_eq!(kept(&mut installation), [name]);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let told = "rows of 1 archived partitions that are older than archive_days and not pruned";
+    assert!(verify.to_string().contains(told), "{verify}");
     reader.execute("ROLLBACK").expect("an end");
     let pruned = installation.run(json!({})).expect("a run");
     assert_eq!(pruned["archive_pruned"], 2, "{pruned}");

@@ -99,4 +99,7 @@ pub struct Restored {
     pub not_held: i64,
     /// Tables from which the run deleted rows without archiving them: these rows are lost.
     pub not_archived: Vec<String>,
+    /// Of partitions on PostgreSQL: the statements that were left out, since the role or the table that they name is gone.
+    #[serde(default)]
+    pub not_restored: Vec<String>,
 }

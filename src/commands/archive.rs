@@ -102,6 +102,12 @@ fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
             back.not_archived.join(", ")
         ));
     }
+    if !back.not_restored.is_empty() {
+        ui.warning(&format!(
+            "the role or table that these statements name is gone, so they were left out: {}",
+            back.not_restored.join("; ")
+        ));
+    }
     Ok(Exit::Clean)
 }
 

@@ -771,7 +771,7 @@ BEGIN
     CALL check_dropped(p_run);
     SET o_document = CONCAT(
         '{"run": ', p_run, ', "rows": ', v_total, ', "tables": {', v_counts, '}, "holds": ', v_holds, ', "not_held": ', v_unheld,
-        ', "not_archived": [', v_missing, ']}'
+        ', "not_archived": [', v_missing, '], "not_restored": []}'
     );
 END;
 

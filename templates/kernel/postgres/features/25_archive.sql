@@ -109,14 +109,17 @@ CREATE TABLE IF NOT EXISTS partition_archive (
     archived_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     restored_at    timestamptz,
     dropped_at     timestamptz,
+    not_restored   text[]      NOT NULL DEFAULT '{}',
     PRIMARY KEY (run_id, place)
 );
+--# add column partition_archive.not_restored
+ALTER TABLE partition_archive ADD COLUMN IF NOT EXISTS not_restored text[] NOT NULL DEFAULT '{}';
 --# comment on table partition_archive
 COMMENT ON TABLE partition_archive IS
     'The partitions that runs have detached: schema, name and owner that they had, their bounds, their rows (counted, or estimated) and '
     'size, and the table of the archive schema that they are now. family: the partition by whose name those are restored that went '
-    'together; undo: what gives them their indexes'' names, rights and foreign keys again. restored_at and dropped_at are NULL while '
-    'they are archived.';
+    'together; undo: what gives them their indexes'' names, rights and foreign keys again; not_restored: what of it '
+    'was left out. restored_at and dropped_at are NULL while they are archived.';
 
 -- make_archive: the archive table of a table. Its columns come by fit_archive().
 --# create function make_archive

@@ -747,6 +747,13 @@ BEGIN
               AND t.deleted_rows > 0
               AND NOT t.archived
               AND (v_rule IS NULL OR r.rule = v_rule OR NOT EXISTS (SELECT FROM rule AS o WHERE o.rule = r.rule))
+        ),
+        'not_restored', (
+            SELECT coalesce(json_agg(n.statement ORDER BY p.place, n.place), '[]')
+            FROM partition_archive AS p
+            CROSS JOIN LATERAL unnest(p.not_restored) WITH ORDINALITY AS n(statement, place)
+            WHERE p.run_id = v_run
+              AND p.place = ANY (v_parts.o_places)
         )
     );
 END

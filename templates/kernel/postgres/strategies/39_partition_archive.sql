@@ -157,7 +157,9 @@ DECLARE
     v_column  text;
     v_old     text;
     v_new     text;
+    v_owner   text;
     v_text    text;
+    v_gone    text[] := '{}';
     v_state   text;
     v_message text;
     v_detail  text;
@@ -194,11 +196,26 @@ BEGIN
         )), 1) || 'ms', true);
         EXECUTE format('ALTER TABLE %s SET SCHEMA %I', v_old, v_part.schema_name);
         EXECUTE format('ALTER TABLE %I.%I RENAME TO %I', v_part.schema_name, v_part.archive, v_part.name);
-        EXECUTE format('ALTER TABLE %s OWNER TO %I', v_new, v_part.belonged_to);
+        -- Roles and tables that are gone since are nobody's loss: what was theirs is left out, and told.
+        v_owner := coalesce(
+            (SELECT r.rolname FROM pg_roles AS r WHERE r.rolname = v_part.belonged_to),
+            (SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = v_table::regclass)
+        );
+        IF v_owner <> v_part.belonged_to THEN
+            v_gone := v_gone || format('ALTER TABLE %s OWNER TO %I', v_new, v_part.belonged_to);
+        END IF;
+        EXECUTE format('ALTER TABLE %s OWNER TO %I', v_new, v_owner);
         EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', v_table, v_new, v_part.bound);
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT windrow_bound', v_new);
         FOREACH v_text IN ARRAY v_part.undo LOOP
-            EXECUTE v_text;
+            BEGIN
+                EXECUTE v_text;
+            EXCEPTION WHEN undefined_object OR undefined_table OR invalid_schema_name THEN
+                IF v_text LIKE 'ALTER INDEX %' THEN
+                    RAISE;
+                END IF;
+                v_gone := v_gone || v_text;
+            END;
         END LOOP;
     EXCEPTION WHEN OTHERS OR assert_failure THEN
         GET STACKED DIAGNOSTICS v_state = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT, v_detail = PG_EXCEPTION_DETAIL;
@@ -208,19 +225,22 @@ BEGIN
                 WHEN is_busy(v_state) THEN 'Others have the table: try again.'
                 WHEN v_state = '42501' THEN format('%I needs CREATE on the schema %I, and %I to be a member of it.', v_part.belonged_to,
                     v_part.schema_name, current_user)
+                WHEN v_text IS NOT NULL THEN format('See to what is in the way, or leave the statement out: UPDATE %I.partition_archive '
+                    'SET undo = array_remove(undo, %L) WHERE run_id = %s AND place = %s', current_schema(), v_text, p_run, p_place)
                 ELSE format('See to what is in the way, or change %s by hand until it fits.', v_old)
             END;
     END;
     UPDATE partition_archive AS p
-    SET restored_at = clock_timestamp()
+    SET restored_at = clock_timestamp(),
+        not_restored = v_gone
     WHERE p.run_id = p_run
       AND p.place = p_place;
 END
 $windrow$;
 --# comment on function archive_attach
 COMMENT ON FUNCTION archive_attach(bigint, integer, boolean) IS
-    'Attaches an archived partition again, with its name, owner, rights and foreign keys, or (p_reads) compares its rows with its bounds '
-    'before; raises what is in the way. restore_partitions() calls it.';
+    'Attaches an archived partition again, with its name, owner, rights and foreign keys but for those of roles and tables that are gone '
+    '(not_restored), or (p_reads) compares its rows with its bounds before; raises what is in the way. restore_partitions() calls it.';
 
 -- restore_partitions: attaches partitions again, in this order, after it has read all of them. They are due at once: the first row of
 -- each of the root table is held, which keeps the partition and what goes with it.

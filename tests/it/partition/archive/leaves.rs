@@ -4,13 +4,14 @@ use serde_json::json;
 
 use super::{armed, kept, kept_in};
 use crate::harness::tests;
-use crate::partition::{only, own};
+use crate::partition::{only, own, owner, partitions};
 use crate::support::installation::Installation;
 
 tests! {
     on_postgres: [
         a_partition_that_cannot_be_pruned_keeps_no_other,
         what_is_being_restored_is_not_pruned,
+        what_is_gone_is_left_out_of_a_restoration,
     ],
 }
 
@@ -96,4 +97,53 @@ fn what_is_being_restored_is_not_pruned() {
     other.execute("ROLLBACK").expect("an end");
     let pruned = installation.run(json!({})).expect("a run");
     assert_eq!(pruned["archive_pruned"], first, "{pruned}");
+}
+
+/// Roles and tables that are gone keep nothing archived; the answer says what they lost. What else fails is told with its statement.
+fn what_is_gone_is_left_out_of_a_restoration() {
+    let mut installation = armed("event-log-gone");
+    let (owner, control) = (owner(&installation), installation.control.clone());
+    installation.execute(&format!(
+        "CREATE ROLE {owner}_bob; CREATE ROLE {owner}_late; GRANT {owner}_late TO {control}_owner;
+         CREATE TABLE kind (id bigint PRIMARY KEY);
+         CREATE TABLE other (id bigint PRIMARY KEY);
+         INSERT INTO kind SELECT generate_series(1, 30);
+         INSERT INTO other SELECT generate_series(1, 30);
+         ALTER TABLE event_log_past ADD CONSTRAINT of_kind FOREIGN KEY (id) REFERENCES kind;
+         ALTER TABLE event_log_past ADD CONSTRAINT of_other FOREIGN KEY (id) REFERENCES other;
+         GRANT SELECT, REFERENCES ON kind, other TO {owner};
+         GRANT SELECT ON event_log_old TO {owner}_bob; GRANT SELECT ON event_log_past TO {owner}_bob;
+         GRANT CREATE ON SCHEMA public TO {owner}_late;
+         ALTER TABLE event_log_old OWNER TO {owner}_late"
+    ));
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["families"], 2, "{run}");
+    installation.execute(&format!(
+        "DROP OWNED BY {owner}_late; DROP ROLE {owner}_bob, {owner}_late; DROP TABLE kind; DELETE FROM other WHERE id = 15"
+    ));
+    restore(&mut installation, json!({"run": run["run"]})).expect_err("a row is missing");
+    installation.execute(
+        "CREATE TEMP TABLE hint (told text);
+         DO $$ DECLARE told text; BEGIN PERFORM W.archive_restore('{\"run\": 1}');
+         EXCEPTION WHEN foreign_key_violation THEN
+             GET STACKED DIAGNOSTICS told = PG_EXCEPTION_HINT; INSERT INTO hint VALUES (told); END $$",
+    );
+    let remedy = "SELECT split_part(told, 'leave the statement out: ', 2) FROM hint";
+    let remedy = installation.texts(remedy).remove(0);
+    assert!(remedy.contains("CONSTRAINT of_other"), "{remedy}");
+    installation.execute(&remedy);
+    let back = restore(&mut installation, json!({"run": run["run"]})).expect("restored");
+    assert_eq!(
+        back["not_restored"],
+        json!([
+            format!("ALTER TABLE public.event_log_old OWNER TO {owner}_late"),
+            format!("GRANT SELECT ON public.event_log_old TO {owner}_bob"),
+            format!("GRANT SELECT ON public.event_log_past TO {owner}_bob"),
+            "ALTER TABLE public.event_log_past ADD CONSTRAINT of_kind FOREIGN KEY (id) REFERENCES public.kind(id)",
+        ]),
+        "{back}"
+    );
+    let owners = "SELECT DISTINCT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.relname IN ('event_log_old', 'event_log_past')";
+    assert_eq!(installation.texts(owners), [owner]);
+    assert_eq!(partitions(&mut installation).len(), 3);
 }

@@ -536,6 +536,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::archive::leaves::what_is_being_restored_is_not_pruned"],
     },
     Defect {
+        name: "restored-with-what-is-gone",
+        what: "a partition cannot be restored once a role that had rights on it is gone",
+        postgres: &[edit(
+            "EXCEPTION WHEN undefined_object OR undefined_table OR invalid_schema_name THEN",
+            "EXCEPTION WHEN assert_failure THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::leaves::what_is_gone_is_left_out_of_a_restoration"],
+    },
+    Defect {
         name: "archived-partition-that-is-dropped",
         what: "what a rule should archive is dropped",
         postgres: &[],

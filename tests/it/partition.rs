@@ -21,7 +21,8 @@ use self::families::{
     steps_of_runs_of_other_families_stay_with_them,
 };
 use self::locks::{
-    a_held_row_that_comes_late_keeps_its_partition, a_partition_that_comes_late_keeps_its_family,
+    a_dry_run_locks_nobody_out, a_held_row_that_comes_late_keeps_its_partition,
+    a_partition_that_comes_late_keeps_its_family,
     the_application_waits_no_longer_than_the_lock_timeout,
 };
 use self::model::a_run_drops_what_the_model_says;
@@ -51,6 +52,7 @@ tests! {
         rows_are_estimated_by_the_pages_that_there_are_now,
         a_held_row_that_comes_late_keeps_its_partition,
         a_partition_that_comes_late_keeps_its_family,
+        a_dry_run_locks_nobody_out,
         what_a_drop_would_pass_over_is_refused_by_name,
         only_a_member_of_the_owner_of_partitions_drops_them,
         nothing_but_a_partition_that_was_judged_is_dropped,

@@ -80,6 +80,33 @@ pub(super) fn the_application_waits_no_longer_than_the_lock_timeout() {
     assert_eq!(written, rows);
 }
 
+/// The exclusive lock of a drop would be in the WAL, whether or not it is rolled back, and cancel queries on standbys.
+pub(super) fn a_dry_run_locks_nobody_out() {
+    let mut installation = armed("event-log-dry");
+    let mut reader = installation.connect();
+    reader
+        .execute("BEGIN; SELECT count(*) FROM event_log; INSERT INTO event_log (logged_at, message) VALUES (now(), 'open')")
+        .expect("a reader");
+    let dry = json!({"dry_run": true});
+    let told = installation.run(dry.clone()).expect("a dry run");
+    assert_eq!(
+        (&only(&told)["families"], &only(&told)["skipped"]),
+        (&json!(2), &json!({})),
+        "{told}"
+    );
+    reader.execute("ROLLBACK").expect("an end");
+    // What would keep a partition is told all the same.
+    installation.execute("CREATE VIEW shows AS SELECT * FROM event_log_past");
+    for options in [dry, json!({})] {
+        let run = installation.run(options).expect("a run");
+        assert_eq!(
+            (&only(&run)["families"], &only(&run)["skipped_samples"]),
+            (&json!(1), &json!({"FAILED": ["event_log_past"]})),
+            "{run}"
+        );
+    }
+}
+
 /// What is attached while a family is looked at is of that family.
 pub(super) fn a_partition_that_comes_late_keeps_its_family() {
     let spec = r#"

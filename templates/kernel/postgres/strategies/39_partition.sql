@@ -454,6 +454,42 @@ COMMENT ON FUNCTION partition_judged(text, oid[], boolean, timestamptz) IS
     'Rows of partitions of p_rule by table; o_reason: why they are kept, NULL: they may be dropped. Rows that say their end must have '
     'ended before p_cutoff. Reads each from end to end, unless p_estimated says that estimates will do, and there are some.';
 
+-- check_droppable: what a dry run finds out of a drop. It drops nothing, which would lock the tables exclusively: such a lock is in the
+-- WAL as soon as it is granted, and cancels queries on standbys though it is given back.
+--# create function check_droppable
+CREATE OR REPLACE FUNCTION check_droppable(p_rule text, p_ids oid[])
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_used record;
+BEGIN
+    IF NOT EXISTS (SELECT FROM partition_families(p_rule) AS f WHERE f.o_ids = p_ids) THEN
+        RAISE EXCEPTION 'partitions that go together are others now'
+            USING ERRCODE = '55000', HINT = 'One was attached, dropped or detached meanwhile.';
+    END IF;
+    SELECT d.refobjid::regclass AS part, u.ev_class::regclass AS viewed
+    INTO v_used
+    FROM pg_depend AS d
+    JOIN pg_rewrite AS u ON u.oid = d.objid
+    WHERE d.classid = 'pg_rewrite'::regclass
+      AND d.refclassid = 'pg_class'::regclass
+      AND d.refobjid = ANY (p_ids)
+      AND u.ev_class <> d.refobjid
+    ORDER BY 1, 2
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'cannot drop partition % because view % depends on it', v_used.part, v_used.viewed
+            USING ERRCODE = '2BP01', HINT = 'Drop the view, or let it read the partitioned table.';
+    END IF;
+END
+$windrow$;
+--# comment on function check_droppable
+COMMENT ON FUNCTION check_droppable(text, oid[]) IS
+    'Raises 55000 where p_ids are not the partitions of a family of p_rule any more, and 2BP01 where a view reads one. A dry run calls '
+    'it instead of dropping them.';
+
 -- partition_batch: one batch: one family of partitions. Has no transaction control.
 --# create function partition_batch
 CREATE OR REPLACE FUNCTION partition_batch(
@@ -505,7 +541,9 @@ BEGIN
         LEFT JOIN partitions_of(p_rule) AS p ON p.o_id = d.id
         ORDER BY d.place
     );
-    IF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'archive') THEN
+    IF EXISTS (SELECT FROM run AS n WHERE n.run_id = p_run AND n.dry_run) THEN
+        PERFORM check_droppable(p_rule, p_ids);
+    ELSIF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'archive') THEN
         SELECT f.o_name INTO v_family FROM partition_families(p_rule) AS f WHERE f.o_ids = p_ids;
         EXECUTE format('SELECT %s($1, $2, $3, $4, $5)', routine_of(p_rule, 'drop_partitions'))
         USING p_ids, v_bounds, setting_of(p_rule, 'lock_timeout')::integer, p_run, v_family;
@@ -519,7 +557,8 @@ END
 $windrow$;
 --# comment on function partition_batch
 COMMENT ON FUNCTION partition_batch(bigint, text, oid[]) IS
-    'Drops, in the caller''s transaction, the partitions of one family, unless something keeps one; partition_step() calls it.';
+    'Drops, in the caller''s transaction, the partitions of one family, unless something keeps one; a dry run only looks whether it '
+    'could. partition_step() calls it.';
 
 -- partitions_left: the default partitions, where they have rows that are due or have no time: they are never deleted; and what is
 -- over, but of a family that is not.
@@ -659,7 +698,7 @@ BEGIN
         FROM partition_batch(p_run, p_rule, v_next.o_ids) AS b;
         PERFORM look_at_last(p_run, p_rule);
         IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
+            -- The dry run is the real batch without the drop, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
         END IF;
     EXCEPTION

@@ -446,6 +446,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::a_partition_that_comes_late_keeps_its_family"],
     },
     Defect {
+        name: "partition-dropped-by-dry-runs",
+        what: "a dry run drops partitions and rolls it back: the lock cancels queries on standbys",
+        postgres: &[edit(
+            "WHERE n.run_id = p_run AND n.dry_run) THEN PERFORM check_droppable",
+            "WHERE n.run_id = p_run AND false) THEN PERFORM check_droppable",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::a_dry_run_locks_nobody_out"],
+    },
+    Defect {
         name: "partition-of-any-table",
         what: "what is dropped may be a partition of another table",
         postgres: &[edit(

@@ -177,7 +177,8 @@ either, and `check` reports when the application drops the index.",
     (
         "partition-owner",
         "Only the owner of a partition can drop it; PostgreSQL has no right for that which could be granted. The owner role \
-         of windrow must be a member of the role that owns the partitions. Give the table and its partitions an owner of \
+         of windrow must be a member of the role that owns the partitions, and where they are archived, of the one that owns \
+         the table. Give the table and its partitions an owner of \
          their own, so that it owns nothing else.",
     ),
     (

@@ -66,7 +66,7 @@ fn compare_table(
                 .help("`strategy = \"age\"` deletes the rows, or drop the trigger"),
         );
     }
-    owners(graph, table, catalog, found);
+    owners(graph, rule, table, catalog, found);
     if catalog.extensions.iter().any(|name| name == "pg_partman") {
         let message =
             "pg_partman is installed: a run refuses if that drops partitions of this table, too";
@@ -99,18 +99,33 @@ fn keys<'a>(
         .chain(to_parts.filter(move |key| !of_rule(key)))
 }
 
-/// Only the owner of a partition can drop it.
-fn owners(graph: &Graph, table: &Table, catalog: &Catalog, found: &mut Vec<Finding>) {
+/// Only the owner of a partition can drop it, and only that of the table can detach one.
+fn owners(graph: &Graph, rule: &Rule, table: &Table, catalog: &Catalog, found: &mut Vec<Finding>) {
     let ours = role_name(catalog.dialect, &control_name(graph), "owner");
+    let archived = rule.archived().iter();
+    let detaches = archived
+        .map(|it| &graph.table(*it).name)
+        .any(|it| *it == table.name);
+    let owner = catalog.tables.get(&table.name).filter(|_| detaches);
     let parts = catalog.tables.values();
     let parts = parts.filter(|it| it.partition_of.as_ref() == Some(&table.name));
     let mut owners: Vec<&str> = parts.map(|part| part.owner.as_str()).collect();
     owners.sort_unstable();
     owners.dedup();
-    for owner in owners.into_iter().filter(|owner| *owner != ours) {
-        let message = format!("`{owner}` owns partitions, and only an owner can drop them");
+    let of_table = owner.map(|it| it.owner.as_str());
+    let of_table = of_table.filter(|it| !owners.contains(it));
+    let drops = owners
+        .iter()
+        .map(|it| (*it, "owns partitions, and only an owner can drop them"));
+    let detaches = of_table.iter().map(|it| {
+        (
+            *it,
+            "owns the table, and only its owner can detach partitions",
+        )
+    });
+    for (owner, why) in drops.chain(detaches).filter(|(owner, _)| *owner != ours) {
         found.push(
-            notice("partition-owner", &table.name, message).help(format!(
+            notice("partition-owner", &table.name, format!("`{owner}` {why}")).help(format!(
                 "GRANT {} TO {}, unless it is done; docs/partitions.md says what that allows",
                 Dialect::Postgres.ident(owner),
                 Dialect::Postgres.ident(&ours)

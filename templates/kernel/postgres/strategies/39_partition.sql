@@ -237,7 +237,8 @@ COMMENT ON FUNCTION partition_misfit(text) IS
     'Why no partition of p_rule can be dropped: how its tables are partitioned, foreign keys and triggers on them, pg_partman; NULL: '
     'nothing.';
 
--- partition_unowned: a partition that the owner role may not drop. No right can be granted for that, but membership.
+-- partition_unowned: a partition that the owner role may not drop, or a table from which it may not detach one. No right can be granted
+-- for that, but membership.
 --# create function partition_unowned
 CREATE OR REPLACE FUNCTION partition_unowned(p_rule text)
 RETURNS text
@@ -245,7 +246,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    RETURN (
+    RETURN coalesce((
         SELECT CASE
             WHEN o.is_member THEN format('partition %s is in a schema that it may not use: GRANT USAGE ON SCHEMA %s TO %I', p.o_name,
                 c.relnamespace::regnamespace, current_user)
@@ -259,13 +260,24 @@ BEGIN
           AND NOT (o.is_member AND has_schema_privilege(c.relnamespace, 'USAGE'))
         ORDER BY p.o_name
         LIMIT 1
-    );
+    ), (
+        SELECT format('table %s belongs to %I, and only its owner can detach a partition, which archives it: GRANT %2$I TO %3$I', a.name,
+            pg_get_userbyid(c.relowner), current_user)
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        CROSS JOIN LATERAL jsonb_array_elements_text(r.document -> 'archive') AS a(name)
+        JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', s.schema_name, a.name))
+        WHERE r.rule = p_rule
+          AND NOT pg_has_role(c.relowner, 'USAGE')
+        ORDER BY a.name
+        LIMIT 1
+    ));
 END
 $windrow$;
 --# comment on function partition_unowned
 COMMENT ON FUNCTION partition_unowned(text) IS
     'The first partition of p_rule that the owner role may not drop, since it is no member of the role that owns it, or may not use '
-    'its schema; with the remedy. NULL: none.';
+    'its schema, or the first table whose partitions it may not detach; with the remedy. NULL: none.';
 
 -- check_partitions: a manual run, a purge and arm() get an error.
 --# create function check_partitions

@@ -1,8 +1,9 @@
 //! What leaves the archive, or should: partitions that are pruned, that come back without what is gone, and whose they must be.
 
 use serde_json::json;
+use windrow::fit;
 
-use super::{armed, kept, kept_in};
+use super::{armed, example, kept, kept_in, restore};
 use crate::harness::tests;
 use crate::partition::{only, own, owner, partitions};
 use crate::support::installation::Installation;
@@ -12,6 +13,7 @@ tests! {
         a_partition_that_cannot_be_pruned_keeps_no_other,
         what_is_being_restored_is_not_pruned,
         what_is_gone_is_left_out_of_a_restoration,
+        only_a_member_of_the_owner_of_the_table_archives,
     ],
 }
 
@@ -146,4 +148,38 @@ fn what_is_gone_is_left_out_of_a_restoration() {
     let owners = "SELECT DISTINCT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.relname IN ('event_log_old', 'event_log_past')";
     assert_eq!(installation.texts(owners), [owner]);
     assert_eq!(partitions(&mut installation).len(), 3);
+}
+
+/// Only the owner of a table can detach its partitions.
+fn only_a_member_of_the_owner_of_the_table_archives() {
+    let graph = example("event-log-owners");
+    let mut installation = armed("event-log-owners");
+    let control = installation.control.clone();
+    installation.execute(&format!(
+        "CREATE ROLE {control}_other NOLOGIN; ALTER TABLE event_log OWNER TO {control}_other"
+    ));
+    let grant = format!("GRANT {control}_other TO {control}_owner");
+    let said = format!("table event_log belongs to {control}_other");
+    for call in ["CALL W.arm()", "CALL W.run()"] {
+        let told = format!("{:#}", installation.attempt(call).expect_err(call));
+        assert!(
+            told.contains(&said) && told.contains(&grant),
+            "{call}: {told}"
+        );
+    }
+    let catalog = installation.session.catalog("public").expect("a catalog");
+    let found = fit::compare(&graph, &catalog);
+    let told = found.iter().filter(|it| it.code == "partition-owner");
+    let told: Vec<String> = told
+        .map(|it| format!("{}: {}", it.message, it.help))
+        .collect();
+    assert!(
+        told.iter()
+            .any(|it| it.contains(&format!("`{control}_other` owns the table"))),
+        "{told:#?}"
+    );
+    installation.execute(&grant);
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(only(&run)["families"], 2, "{run}");
 }

@@ -556,6 +556,18 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["partition::archive::leaves::what_is_gone_is_left_out_of_a_restoration"],
     },
     Defect {
+        name: "archived-partition-of-somebody-else",
+        what: "nobody asks who owns the table whose partitions are detached",
+        postgres: &[edit(
+            "AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY a.name",
+            "AND false ORDER BY a.name",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "partition::archive::leaves::only_a_member_of_the_owner_of_the_table_archives",
+        ],
+    },
+    Defect {
         name: "archived-partition-that-is-dropped",
         what: "what a rule should archive is dropped",
         postgres: &[],

@@ -50,7 +50,7 @@ root      = "run"
 archive   = ARCHIVE
 "#;
 
-const STRATEGIES: [&str; 4] = [
+pub(crate) const STRATEGIES: [&str; 4] = [
     "strategy = \"end-time\"\nfinal = { state = 1 }\nend_time = \"ended\"\nretention = { default = \"30d\" }\n",
     "strategy = \"expiry\"\ntime = \"ended\"\n",
     "strategy = \"keep-last\"\nkeep = { newest = 1, per = [\"state integer\"], by = \"ended timestamp\" }\n",

@@ -204,7 +204,7 @@ fn a_row_that_becomes_too_young_is_told_as_such(dialect: Dialect) {
 }
 
 /// Rows of a day, to some of which a key of another table refers that nothing knows of.
-fn day(dialect: Dialect, rows: i64, most: i64) -> Installation {
+pub(crate) fn day(dialect: Dialect, rows: i64, most: i64) -> Installation {
     limited_day(dialect, rows, most, "")
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
+use crate::parts;
 use crate::support::history::{Client, History};
 
 tests! {
@@ -13,7 +14,11 @@ tests! {
         an_assertion_in_a_trigger_keeps_one_family,
         row_security_on_a_table_of_the_family_ends_the_run,
     ],
+    on_mysql: [
+        behind_warnings_a_refusal_is_told_apart,
+    ],
     mysql_or_mariadb: [
+        a_trigger_that_refuses_a_whole_day_ends_the_run_soon,
         a_session_that_keeps_no_conditions_says_what_failed,
         what_every_family_would_meet_ends_the_run,
     ],
@@ -235,6 +240,43 @@ fn a_session_that_keeps_no_conditions_says_what_failed(dialect: Dialect) -> Resu
     raises_for_one_family(poisoned, code, message)
 }
 
+/// MySQL keeps as many conditions as the session says: warnings leave the error out, and where there is no room for one, a refusal
+/// with the state of a missing right is one all the same.
+fn behind_warnings_a_refusal_is_told_apart() -> Result<()> {
+    let warnings = "unknown: more warnings than max_error_count";
+    for (room, state, told) in [
+        (0, "42000", UNKNOWN),
+        (1, "42000", warnings),
+        (1, "AU001", warnings),
+    ] {
+        let mut poisoned = poisoned(Dialect::Mysql)?;
+        let key = poisoned.due[3];
+        let condition = format!("OLD.workflow_instance_id = {key}");
+        let (veto, cure) = veto(&poisoned.client, &condition, state);
+        poisoned.client.execute(&format!(
+            "CREATE TRIGGER warns BEFORE DELETE ON t_ds_task_instance FOR EACH ROW
+             SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1592, MESSAGE_TEXT = 'unsafe';
+             {veto};
+             SET SESSION max_error_count = {room}"
+        ))?;
+        check(&mut poisoned, key, "HY000", told, cure)?;
+    }
+    for room in [0, 1] {
+        let mut poisoned = poisoned(Dialect::Mysql)?;
+        let key = poisoned.due[3];
+        poisoned.client.execute(&format!(
+            "CREATE TRIGGER warns BEFORE DELETE ON t_ds_task_instance FOR EACH ROW
+             SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1592, MESSAGE_TEXT = 'unsafe';
+             CREATE TABLE outside (task integer, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id));
+             INSERT INTO outside SELECT MAX(id) FROM t_ds_task_instance WHERE workflow_instance_id = {key};
+             SET SESSION max_error_count = {room}"
+        ))?;
+        let refuses = "a foreign key refuses";
+        check(&mut poisoned, key, "23000", refuses, "DELETE FROM outside")?;
+    }
+    Ok(())
+}
+
 /// A server of a group or of a cluster refuses tables, and no family; as a partition that cannot be exchanged is no matter of its rows.
 fn what_every_family_would_meet_ends_the_run(dialect: Dialect) -> Result<()> {
     let mut client = History::shared(dialect)?.connect()?;
@@ -371,6 +413,44 @@ fn a_trigger_that_refuses_the_oldest_keeps_them_alone(dialect: Dialect) -> Resul
             "{state} {result}"
         );
     }
+    Ok(())
+}
+
+/// Nor does the first look at the rows of one instant, which tells of none.
+fn a_trigger_that_refuses_a_whole_day_ends_the_run_soon(dialect: Dialect) -> Result<()> {
+    let veto = |condition: &str| {
+        format!(
+            "CREATE TRIGGER veto BEFORE DELETE ON log FOR EACH ROW
+             IF {condition} THEN SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = 'audit wants this'; END IF"
+        )
+    };
+    let mut database = parts::day(dialect, 300, 100);
+    database.execute(&veto("true"));
+    let run = database.run(json!({}))?;
+    let rule = &run["rules"][0];
+    let attempts =
+        rule["batches"].as_i64().unwrap_or_default() + rule["retries"].as_i64().unwrap_or_default();
+    let reason = run["reason"].as_str().unwrap_or_default();
+    ensure!(
+        run["status"] == "failed" && reason.contains("audit wants") && attempts <= 50,
+        "{attempts} attempts: {run}"
+    );
+    database.execute("DROP TRIGGER veto");
+    let run = database.run(json!({}))?;
+    ensure!(
+        run["status"] == "done" && run["rules"][0]["rows"] == 300,
+        "{run}"
+    );
+
+    // Many, but not more than may be: both looks meet the same.
+    let mut database = parts::day(dialect, 300, 100);
+    database.execute(&veto("OLD.id BETWEEN 201 AND 260"));
+    let run = database.run(json!({}))?;
+    let rule = &run["rules"][0];
+    ensure!(
+        rule["rows"] == 240 && rule["skipped"]["FAILED"] == 60,
+        "{run}"
+    );
     Ok(())
 }
 

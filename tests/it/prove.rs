@@ -141,7 +141,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         beneath::timed::graph("family", true),
         beneath::keepers::graph(),
         beneath::moved::naming(true),
-        beneath::strangers::graph(),
+        beneath::strangers::pinned(beneath::STRATEGIES[0], true),
         beneath::rootless::graph(true, beneath::rootless::OWN[0]),
         several::unfinished(),
         several::awaiting(),

@@ -18,16 +18,11 @@ tests! {
 }
 
 /// What says whether a step is kept is in no index: the rows themselves are read.
-fn pinned(strategy: &str, archive: bool) -> Graph {
+pub(crate) fn pinned(strategy: &str, archive: bool) -> Graph {
     let from = "parents = [\"run_id -> run.id\"] }";
     let to = "parents = [\"run_id -> run.id\"], kept = { pinned = 1 } }";
     let spec = SPEC.replace(from, to);
     graph_of(&(spec.replace("ARCHIVE", &archive.to_string()) + strategy))
-}
-
-/// That of the first strategy, without an archive.
-pub(crate) fn graph() -> Graph {
-    pinned(STRATEGIES[0], false)
 }
 
 fn a_step_of_a_stranger_is_in_nobodys_way(dialect: Dialect) {

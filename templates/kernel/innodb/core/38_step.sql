@@ -320,10 +320,20 @@ BEGIN
     END IF;
 END;
 
+-- is_refusal: whose error it is, as its number and its state say: what a trigger raises by itself (1644, numbers of its own), or meets
+-- in the rows of one family (1139, 1172), is a refusal, whatever its state.
+--# create procedure is_refusal
+CREATE PROCEDURE is_refusal(IN p_errno integer, IN p_sqlstate varchar(5), OUT o_refusal boolean, OUT o_general boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether an error concerns what a batch would delete, and whether its state is that of rights, resources or a server.'
+BEGIN
+    SET o_refusal = p_errno IN (1139, 1172, 1644) OR p_errno >= 10000,
+        o_general = LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA');
+END;
+
 -- fault_of: whose fault the error of a batch is. A statement that was cancelled ends the run; so do rights, resources, a
 -- read-only server or schema, files of the server: they are no fault of a family. A group takes no transaction above its limit (3100),
--- but smaller ones; where the server has left it, the ledger cannot be written either. What a trigger raises by itself (1644,
--- numbers of its own), or meets in the rows of one family (1139, 1172), is a refusal, whatever its state.
+-- but smaller ones; where the server has left it, the ledger cannot be written either. raised.sql names these numbers, too.
 --# create procedure fault_of
 CREATE PROCEDURE fault_of(
     IN  p_errno    integer,
@@ -336,12 +346,14 @@ CREATE PROCEDURE fault_of(
 SQL SECURITY DEFINER
 COMMENT 'Whether a batch of p_found ran into others, and may be tried again; or the state that ends the run.'
 BEGIN
+    DECLARE v_refusal boolean;
+    DECLARE v_general boolean;
+    CALL is_refusal(p_errno, p_sqlstate, v_refusal, v_general);
     SET o_busy = p_errno IN (1205, 1213, 1020, 3101, 3572), o_state = NULL;
     IF p_errno IN (1317, 1927, 1053) THEN
         SET o_state = 'cancelled';
     ELSEIF NOT o_busy AND (
-        p_errno NOT IN (1139, 1172, 1644) AND p_errno < 10000
-            AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+        v_general AND NOT v_refusal
         OR p_errno < 1000
         OR p_errno IN (1016, 1021, 1023, 1024, 1026, 1030, 1036, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1598, 1637)
         OR p_errno IN (1665, 1731, 1785, 1812, 1814, 1836, 1874, 1878, 1969, 3024, 3098, 3989)
@@ -364,12 +376,15 @@ CREATE PROCEDURE refused_often(
     OUT o_often    boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Whether one more refusal of this kind ends the run: after 10, or 100 where others went (p_any).'
+COMMENT 'Whether one more refusal of this kind ends the run: after 10, or 100 where others went (p_any). @windrow_untold: that are in no
+    ledger.'
 BEGIN
+    DECLARE v_refusal boolean;
+    DECLARE v_general boolean;
+    CALL is_refusal(p_errno, p_sqlstate, v_refusal, v_general);
     SET o_often = false;
-    IF (p_errno IN (1139, 1172, 1644) OR p_errno >= 10000)
-        AND LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA') THEN
-        SELECT COUNT(*) >= IF(p_any, 100, 10) INTO o_often
+    IF v_refusal AND v_general THEN
+        SELECT COUNT(*) + COALESCE(@windrow_untold, 0) >= IF(p_any, 100, 10) INTO o_often
         FROM run_failure AS f
         WHERE f.run_id = p_run
           AND f.rule = p_rule

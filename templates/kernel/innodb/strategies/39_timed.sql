@@ -46,6 +46,7 @@ BEGIN
         look integer,
         begun boolean,
         refused bigint,
+        alike bigint,
         since bigint
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
@@ -545,11 +546,16 @@ BEGIN
             LEAVE step;
         END attempt;
 
-        -- The batch failed and is rolled back. What was waited for in vain is not halved: then nothing is waited for any more.
+        -- The batch failed and is rolled back. What was waited for in vain is not halved: then nothing is waited for any more. What the
+        -- first look at an instant has passed over is in no ledger.
+        IF v_look = 0 THEN
+            SELECT MAX(c.alike) INTO @windrow_untold FROM work_at AS c;
+        END IF;
         CALL fail_step(
             p_run, p_rule, v_errno, v_sqlstate, v_message, IF(v_look = 1 AND v_errno = 1205, 1, v_last), COALESCE(v_part, v_take) DIV 2,
             v_busy, o_state
         );
+        SET @windrow_untold = 0;
         IF o_state IS NOT NULL THEN
             LEAVE step;
         END IF;
@@ -644,6 +650,8 @@ CREATE PROCEDURE fail_part(
 SQL SECURITY DEFINER
 COMMENT 'Moves work_at, and records the row p_key of a part in looks 1 and 2. o_goes_on: p_from, or p_to where the instant is told whole.'
 BEGIN
+    DECLARE v_refusal boolean;
+    DECLARE v_general boolean;
     SET o_goes_on = p_from;
     -- Those of the look before do not count; its end is rolled back with the first part of this one.
     UPDATE work_at AS c SET c.refused = 0 WHERE c.look <> p_look;
@@ -671,7 +679,8 @@ BEGIN
             CALL record_skips(p_run, p_rule);
         END IF;
         CALL pass_part(p_from, p_look, p_key);
-        UPDATE work_at AS c SET c.refused = COALESCE(c.refused, 0) + 1;
+        CALL is_refusal(p_errno, p_sqlstate, v_refusal, v_general);
+        UPDATE work_at AS c SET c.refused = COALESCE(c.refused, 0) + 1, c.alike = COALESCE(c.alike, 0) + (v_refusal AND v_general);
     END IF;
 END;
 

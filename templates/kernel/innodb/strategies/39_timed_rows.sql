@@ -500,7 +500,7 @@ SQL SECURITY DEFINER
 COMMENT 'The instant p_from goes in parts, from its first row on; NULL: none does.'
 BEGIN
     UPDATE work_at AS c
-    SET c.since = IF(c.due = p_from, c.since, NULL), c.due = p_from, c.look = p_look, c.begun = false, c.refused = 0;
+    SET c.since = IF(c.due = p_from, c.since, NULL), c.due = p_from, c.look = p_look, c.begun = false, c.refused = 0, c.alike = 0;
 END;
 
 --# create procedure list_part
@@ -736,8 +736,8 @@ BEGIN
     DECLARE v_refused bigint;
     DECLARE v_told    varchar(700);
     SET o_resumed = false;
-    -- since: where an installation came meanwhile, a column that is missing is met here, and the tables are made anew.
-    SELECT MAX(c.look), MAX(c.since) INTO o_look, v_since FROM work_at AS c WHERE c.due = p_from;
+    -- alike: where an installation came meanwhile, a column that is missing is met here, and the tables are made anew.
+    SELECT MAX(c.look), MAX(c.since), MAX(c.alike) INTO o_look, v_since, v_refused FROM work_at AS c WHERE c.due = p_from;
     IF o_look IS NULL THEN
         SELECT MAX(i.run_id), MAX(COALESCE(i.since, i.run_id)), MAX(i.look), MAX(i.part_key), MAX(i.refused)
         INTO v_run, v_since, o_look, v_key, v_refused

@@ -11,11 +11,29 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "refusals-end-the-run",
         what: "a trigger that refuses one family with the state of a missing right ends the run",
         postgres: &[edit("AND is_raised(p_context)\n", "AND false\n")],
-        mysql: &[edit(
-            "p_errno NOT IN (1139, 1172, 1644) AND p_errno < 10000\n            AND LEFT(p_sqlstate, 2)",
-            "LEFT(p_sqlstate, 2)",
-        )],
+        mysql: &[edit("v_general AND NOT v_refusal", "v_general")],
         noticed_by: &["poison::SERVER::a_trigger_that_refuses_as_if_a_right_were_missing"],
+    },
+    Defect {
+        name: "refusals-without-conditions",
+        what: "MySQL: a refusal with the state of a missing right ends the run where warnings leave the error out",
+        postgres: &[],
+        mysql: &[edit("1139, 1172, 1644, SQLEXCEPTION", "SQLEXCEPTION")],
+        noticed_by: &["poison::behind_warnings_a_refusal_is_told_apart"],
+    },
+    Defect {
+        name: "keys-without-conditions",
+        what: "MySQL: a foreign key that refuses is not known as one where warnings leave the error out",
+        postgres: &[],
+        mysql: &[edit("HANDLER FOR 1217, 1451", "HANDLER FOR 12170, 14510")],
+        noticed_by: &["poison::behind_warnings_a_refusal_is_told_apart"],
+    },
+    Defect {
+        name: "refusals-of-a-day-without-end",
+        what: "MySQL: a trigger that refuses all is met by each row of an instant",
+        postgres: &[],
+        mysql: &[edit("COUNT(*) + COALESCE(@windrow_untold, 0)", "COUNT(*)")],
+        noticed_by: &["poison::SERVER::a_trigger_that_refuses_a_whole_day_ends_the_run_soon"],
     },
     Defect {
         name: "refusals-without-end",

@@ -21,7 +21,8 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Condition, Edge, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy, TableId,
+    Artifact, Column, Condition, Edge, Epoch, Graph, Kind, Last, Link, Rule, Shared, Strategy,
+    TableId,
 };
 use crate::plan::{self, Purge, Step};
 
@@ -231,6 +232,20 @@ fn conditions_of(conditions: &[Condition], dialect: Dialect) -> Vec<String> {
         .collect()
 }
 
+/// The scope of row `i`, by which what policies and definitions say is compared, with room for more than its column has: what that
+/// could not hold is the scope of no row, and no error.
+fn roomy(per: &Column, dialect: Dialect) -> String {
+    let column = format!("i.{}", dialect.ident(&per.name));
+    match per.kind {
+        // The text has the collation of the column. A policy is no longer.
+        Kind::Varchar | Kind::Char => format!("CONCAT({column}, SPACE(255))"),
+        Kind::Smallint | Kind::Integer | Kind::Bigint | Kind::Numeric => {
+            format!("CAST({column} AS DECIMAL(65))")
+        }
+        Kind::Uuid | Kind::Bytea | Kind::Timestamp | Kind::Timestamptz => column,
+    }
+}
+
 /// The scopes.
 fn scope_view(graph: &Graph, rule: &Rule, dialect: Dialect) -> ScopeView {
     let per = rule.retention.per.as_ref();
@@ -264,6 +279,7 @@ fn scope_view(graph: &Graph, rule: &Rule, dialect: Dialect) -> ScopeView {
         per: written,
         spelled,
         opt_in: rule.retention.listed(),
+        roomy: per.map_or(String::new(), |per| roomy(per, dialect)),
         scope_of_policy: match per {
             Some(per) if per.kind == Kind::Bytea => typed(per.kind, "p.scope"),
             _ => "p.scope".to_owned(),

@@ -284,6 +284,8 @@ pub(super) struct ScopeView {
     pub(super) spelled: bool,
     /// Whether only those scopes are cleaned that the scope routine lists.
     pub(super) opt_in: bool,
+    /// MySQL and MariaDB: what the scope of row `i` becomes where it gives the column of a view its type.
+    pub(super) roomy: String,
     /// The scope of a policy `p` as what the scope column takes.
     pub(super) scope_of_policy: String,
     /// Whether `p` is a policy of the rule, and not of another column that the rule had for its scopes.

@@ -811,9 +811,11 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
 {%- elif rule.per -%}
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.{{ rule.per }} FROM {{ rule.table }} AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+{%- filter fit %}
+    SELECT (SELECT {{ rule.roomy }} FROM {{ rule.table }} AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
+{%- endfilter %}
     UNION ALL
     SELECT {{ rule.scope_of_policy }}, 1, IF(p.enabled, {{ rule.seconds_of_policy }}, NULL)
     FROM said AS o STRAIGHT_JOIN {{ control }}.policy AS p WHERE o.said = 0 AND {{ rule.is_policy }}

@@ -266,11 +266,13 @@ fn what_the_column_has_no_room_for_is_the_scope_of_no_row(dialect: Dialect) {
         teams.push(format!("({}, 1)", 100 + number));
     }
     database.execute(&format!(
-        "INSERT INTO job_kind VALUES ('nightly', 7), ('a kind that no run has had', 7), ('łódź', 7), ('weekly', 100), {};
+        "INSERT INTO job_kind VALUES ('nightly', 7), ('a kind that no run has had', 7), ('weekly', 100), {};
          INSERT INTO team VALUES (7, 7), (9223372036854775807, 7), (2147483647, NULL), {}",
         said.join(", "),
         teams.join(", ")
     ));
+    due_by_the_clock(&mut database);
+    database.execute("INSERT INTO job_kind VALUES ('łódź', 7)");
     let options = json!({"as_of": "2026-01-14T00:00:00Z"});
     let preview = database.preview(options.clone()).expect("a preview");
     assert_eq!(preview["rules"][0]["families"], 1, "{preview}");
@@ -283,4 +285,20 @@ fn what_the_column_has_no_room_for_is_the_scope_of_no_row(dialect: Dialect) {
         ["2", "3", "4"]
     );
     assert_eq!(database.texts("SELECT id FROM task ORDER BY id"), ["3"]);
+}
+
+/// What is due by now, and how many metrics there are.
+fn due_by_the_clock(database: &mut Installation) {
+    let modes: &[&str] = match database.dialect {
+        Dialect::Postgres => &[],
+        Dialect::Mysql | Dialect::Mariadb => &["", "STRICT_ALL_TABLES"],
+    };
+    for mode in modes {
+        database.execute(&format!("SET SESSION sql_mode = '{mode}'"));
+        for view in ["due_now", "backlog"] {
+            let due = format!("SELECT CONCAT(families, '') FROM W.{view} ORDER BY rule");
+            assert_eq!(database.texts(&due), ["2", "3"], "{view} {mode}");
+        }
+        assert!(database.number("SELECT COUNT(*) FROM W.metrics") > 9);
+    }
 }

@@ -29,6 +29,8 @@ tests! {
     either_flavour: [
         what_was_found_and_rolled_back_is_found_again,
         a_scope_that_its_column_has_no_room_for_is_refused,
+        digits_are_no_place_of_a_label,
+        without_a_least_time_what_is_kept_for_ever_stays,
     ],
 }
 
@@ -476,5 +478,67 @@ retention = {{ default = "30d", minimum = "7d", safety_lag = "1d", per = "tenant
         assert!(set.is_ok(), "{kind}: {set:?}");
         let preview = database.preview(json!({})).expect("a preview");
         assert_eq!(preview["rules"][0]["families"], 1, "{kind}: {preview}");
+    }
+}
+
+/// An ENUM takes digits that are no label of it for the place of one.
+fn digits_are_no_place_of_a_label(flavour: Flavour) {
+    let spec = r#"
+name = "scopes"
+
+[tables]
+job = { key = "id bigint" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = 1 }
+end_time  = "ended"
+retention = { per = "kind varchar", from = "job_kind: name -> keep days", default = "30d", safety_lag = "0s" }
+"#;
+    let schema = "CREATE TABLE job_kind (name varchar(20) PRIMARY KEY, keep integer);
+         CREATE TABLE job (id bigint PRIMARY KEY, kind enum('a', 'b', '1'), state integer NOT NULL, ended datetime NOT NULL)";
+    let mut database = Installation::of(dialect_of(flavour), schema, &graph_of(spec));
+    database.arm();
+    database.execute(
+        "INSERT INTO job_kind VALUES ('2', 2), ('1', 100);
+         INSERT INTO job VALUES (1, 'b', 1, UTC_TIMESTAMP() - INTERVAL 10 DAY), (2, '1', 1, UTC_TIMESTAMP() - INTERVAL 50 DAY),
+             (3, 'a', 1, '2020-01-01')",
+    );
+    for mode in ["", "STRICT_ALL_TABLES"] {
+        database.execute(&format!("SET SESSION sql_mode = '{mode}'"));
+        let due = "SELECT families FROM W.due_now";
+        assert_eq!(database.number(due), 1, "{mode}");
+        let preview = database.preview(json!({})).expect("a preview");
+        assert_eq!(preview["rules"][0]["families"], 1, "{mode}: {preview}");
+    }
+    let run = database.run(json!({})).expect("a run");
+    assert_eq!(
+        database.texts("SELECT CONCAT(id, '') FROM job ORDER BY id"),
+        ["1", "2"],
+        "{run}"
+    );
+}
+
+/// As where files of several versions were applied by hand.
+fn without_a_least_time_what_is_kept_for_ever_stays(flavour: Flavour) {
+    let schema = "CREATE TABLE job (id bigint PRIMARY KEY, project bigint NOT NULL, state integer NOT NULL, at datetime NOT NULL);
+         CREATE TABLE ticket (id bigint PRIMARY KEY, team varchar(50) NOT NULL, state integer NOT NULL, at datetime NOT NULL)";
+    let mut database = Installation::of(dialect_of(flavour), schema, &graph());
+    database.arm();
+    database.execute(
+        "INSERT INTO job VALUES (1, 1, 1, '2020-01-01'), (2, 2, 1, '2020-01-02');
+         UPDATE W.rule SET document = JSON_REMOVE(document, '$.least')",
+    );
+    let policy = json!({"rule": "jobs", "scope": "1", "enabled": false});
+    database.set_policy(policy).expect("a policy");
+    for routine in ["run", "purge"] {
+        let options = match routine {
+            "run" => json!({"rule": "jobs"}),
+            _ => json!({"rule": "jobs", "key": [1]}),
+        };
+        let answer = database.call(routine, options);
+        let kept = database.number("SELECT COUNT(*) FROM job WHERE id = 1");
+        assert_eq!(kept, 1, "{routine}: {answer:?}");
     }
 }

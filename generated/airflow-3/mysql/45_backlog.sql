@@ -67,9 +67,9 @@ CREATE OR REPLACE DEFINER = `windrow_airflow_3_owner` SQL SECURITY INVOKER VIEW 
     complete) AS
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`dag_id` FROM `airflow`.`dag_run` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CONCAT(i.`dag_id`, SPACE(255)) FROM `airflow`.`dag_run` AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, COALESCE(p.retention_seconds, 7776000), NULL)
     FROM said AS o STRAIGHT_JOIN windrow_airflow_3.policy AS p WHERE o.said = 0 AND p.rule = 'dag_runs'

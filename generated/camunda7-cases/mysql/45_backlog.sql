@@ -31,9 +31,9 @@ CREATE OR REPLACE DEFINER = `windrow_camunda7_cases_owner` SQL SECURITY INVOKER 
     age_seconds, complete) AS
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`CASE_DEF_ID_` FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CONCAT(i.`CASE_DEF_ID_`, SPACE(255)) FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_cases.policy AS p WHERE o.said = 0 AND p.rule = 'case_instances'

@@ -56,9 +56,9 @@ CREATE OR REPLACE DEFINER = `windrow_camund_849269ce_owner` SQL SECURITY INVOKER
     age_seconds, complete) AS
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`PROC_DEF_ID_` FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CONCAT(i.`PROC_DEF_ID_`, SPACE(255)) FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'process_instances'
@@ -94,9 +94,9 @@ FROM (
 UNION ALL
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`CASE_DEF_ID_` FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CONCAT(i.`CASE_DEF_ID_`, SPACE(255)) FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'case_instances'
@@ -132,9 +132,9 @@ FROM (
 UNION ALL
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`DEC_DEF_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CONCAT(i.`DEC_DEF_ID_`, SPACE(255)) FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, p.retention_seconds, NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'decisions'
@@ -174,9 +174,9 @@ FROM (
 UNION ALL
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`TYPE_` FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CONCAT(i.`TYPE_`, SPACE(255)) FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, COALESCE(p.retention_seconds, 7776000), NULL)
     FROM said AS o STRAIGHT_JOIN windrow_camunda7_end_time.policy AS p WHERE o.said = 0 AND p.rule = 'batches'

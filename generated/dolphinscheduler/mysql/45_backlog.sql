@@ -31,10 +31,10 @@ CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY INVOKER
     age_seconds, complete) AS
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`project_code` FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0) AS scope, 0 AS said,
-        CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CAST(i.`project_code` AS DECIMAL(65)) FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0), 0,
+        CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, COALESCE(p.retention_seconds, 2592000), NULL)
     FROM said AS o STRAIGHT_JOIN windrow_dolphinscheduler.policy AS p WHERE o.said = 0 AND p.rule = 'workflow_instances'

@@ -52,9 +52,9 @@ FROM (
 UNION ALL
 SELECT w.rule, w.families, w.age_seconds, w.complete
 FROM (
-WITH RECURSIVE said AS (
-    -- The first row has the type and the collation of the column, by which the others are compared.
-    SELECT (SELECT i.`experiment_id` FROM `mlflow`.`trace_info` AS i LIMIT 0) AS scope, 0 AS said, CAST(NULL AS SIGNED) AS seconds
+WITH RECURSIVE said (scope, said, seconds) AS (
+    -- The first row has the collation of the column, by which the others are compared, and room for all of them.
+    SELECT (SELECT CAST(i.`experiment_id` AS DECIMAL(65)) FROM `mlflow`.`trace_info` AS i LIMIT 0), 0, CAST(NULL AS SIGNED)
     UNION ALL
     SELECT p.scope, 1, IF(p.enabled, COALESCE(p.retention_seconds, 7776000), NULL)
     FROM said AS o STRAIGHT_JOIN windrow_mlflow_3.policy AS p WHERE o.said = 0 AND p.rule = 'traces'

@@ -89,7 +89,8 @@ BEGIN
     CREATE TEMPORARY TABLE work_said (
         pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         said integer NOT NULL DEFAULT 2,
-        seconds bigint
+        seconds bigint,
+        told longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     ) ENGINE = InnoDB AS
     SELECT k.scope FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
     -- Whom the rule may clean, up to which end time (exclusive), and its retention, NULL: forever; the row without a scope
@@ -349,9 +350,9 @@ BEGIN
 END;
 
 -- end_time_said: what the column cannot have is the scope of no row, and is left out. The server says which that is: where it refuses
--- some of what is told, half of that is tried, down to the one.
+-- some of what is told, half of that is tried, down to the one. An ENUM takes digits that are no label of it for the place of one.
 --# create procedure end_time_said
-CREATE PROCEDURE end_time_said(IN p_hexed boolean)
+CREATE PROCEDURE end_time_said(IN p_hexed boolean, IN p_text boolean)
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_said what work_told says of scopes that the column can have.'
 BEGIN
@@ -369,8 +370,8 @@ BEGIN
                 INSERT INTO work_said (scope, said, seconds)
                 SELECT UNHEX(t.scope), t.said, t.seconds FROM work_told AS t WHERE t.pk > v_from AND t.pk <= v_to;
             ELSE
-                INSERT INTO work_said (scope, said, seconds)
-                SELECT t.scope, t.said, t.seconds FROM work_told AS t WHERE t.pk > v_from AND t.pk <= v_to;
+                INSERT INTO work_said (scope, said, seconds, told)
+                SELECT t.scope, t.said, t.seconds, t.scope FROM work_told AS t WHERE t.pk > v_from AND t.pk <= v_to;
             END IF;
         END;
         IF v_fits OR v_to = v_from + 1 THEN
@@ -379,6 +380,9 @@ BEGIN
             SET v_to = v_from + (v_to - v_from) DIV 2;
         END IF;
     END WHILE;
+    IF p_text THEN
+        DELETE FROM work_said WHERE told REGEXP '^[ +0-9]+$' AND CAST(scope AS CHAR) <> told;
+    END IF;
 END;
 
 -- end_time_scope: whom the rule may clean, and up to which end time (exclusive). There may be thousands of policies: those of the
@@ -399,15 +403,16 @@ BEGIN
     DECLARE v_said    longtext;
     DECLARE v_column  varchar(700);
     DECLARE v_hexed   boolean;
+    DECLARE v_text    boolean;
     DECLARE v_before  longtext DEFAULT (SELECT o.said FROM work_scope_of AS o);
     SELECT
         r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
-        JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE,
+        JSON_CONTAINS(r.document, '"scope"', '$.hexed') IS TRUE, r.scope_type = 'text',
         r.retention, COALESCE(p_retention, r.retention, r.minimum),
         JSON_VALUE(r.document, '$.least'),
         CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope),
         LOWER(CONCAT(r.root, '.', r.scope_name))
-    INTO v_scoped, v_opt_in, v_source, v_hexed, v_spec, v_default, v_least, v_said, v_column
+    INTO v_scoped, v_opt_in, v_source, v_hexed, v_text, v_spec, v_default, v_least, v_said, v_column
     FROM rule AS r
     WHERE r.rule = p_rule;
     IF v_scoped THEN
@@ -435,7 +440,7 @@ BEGIN
                 SET @windrow_retention = p_retention;
                 CALL perform(p_rule, 'source', '@windrow_retention');
             END IF;
-            CALL end_time_said(v_hexed);
+            CALL end_time_said(v_hexed, v_text);
             -- What the column takes for one scope, whatever its spelling, is one: a policy overrides a definition, and of several the
             -- strictest counts. Without a gap, as a search counts them.
             INSERT INTO work_scope (position, scope, seconds)
@@ -464,7 +469,8 @@ BEGIN
             CALL end_time_cutoff(p_rule, p_as_of, v_seconds, v_cutoff);
             UPDATE work_scope SET cutoff = v_cutoff WHERE seconds = v_seconds;
         END LOOP lengths;
-        UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
+        -- A document of an earlier version may not say it. Where a scope has no cutoff, that of all others counts.
+        UPDATE work_scope SET cutoff = COALESCE(v_least, '0001-01-01 00:00:00') WHERE seconds IS NULL;
         INSERT INTO work_scope_of (said, latest, others)
         SELECT v_said, MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) FROM work_scope AS s;
     END IF;

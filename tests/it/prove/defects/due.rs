@@ -55,6 +55,30 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["named::SERVER::what_the_column_has_no_room_for_is_the_scope_of_no_row"],
     },
     Defect {
+        name: "no-room-in-a-view",
+        what: "MySQL: one definition that the column of the roots has no room for fails the views of what is due",
+        postgres: &[],
+        mysql: &[edit("SPACE(255)", "SPACE(0)")],
+        noticed_by: &["named::SERVER::what_the_column_has_no_room_for_is_the_scope_of_no_row"],
+    },
+    Defect {
+        name: "digits-for-a-place",
+        what: "MySQL: digits that are no label of an ENUM say how long another scope is kept",
+        postgres: &[],
+        mysql: &[edit("told REGEXP '^[ +0-9]+$' AND", "told IS NULL AND")],
+        noticed_by: &["scopes::SERVER::digits_are_no_place_of_a_label"],
+    },
+    Defect {
+        name: "no-least-time",
+        what: "MySQL: where a document says no least time, what is kept for ever is kept as long as the rest",
+        postgres: &[],
+        mysql: &[edit(
+            "cutoff = COALESCE(v_least,",
+            "cutoff = NULLIF(v_least,",
+        )],
+        noticed_by: &["scopes::SERVER::without_a_least_time_what_is_kept_for_ever_stays"],
+    },
+    Defect {
         name: "inclusive-cutoff",
         what: "an end time exactly at the cutoff counts as past",
         postgres: &[

@@ -9,6 +9,9 @@ const RESTORED: &str =
 const LENIENT: &str =
     "archive::strategies::SERVER::so_do_rows_that_only_a_lenient_session_can_write";
 
+const ARCHIVED: &str =
+    "partition::innodb::SERVER::archive::a_partition_is_kept_and_comes_back_as_it_was";
+
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "strict-copies",
@@ -96,5 +99,182 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[],
         noticed_by: &["partition::archive::a_restoration_reads_before_anybody_waits"],
+    },
+    Defect {
+        name: "archived-partition-of-whom-it-was",
+        what: "a partition that is archived still belongs to the application",
+        postgres: &[edit(
+            "EXECUTE format('ALTER TABLE %I.%I OWNER TO %I', v_schema",
+            "PERFORM format('ALTER TABLE %I.%I OWNER TO %I', v_schema",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::nobody_else_gets_at_what_is_archived"],
+    },
+    Defect {
+        name: "restored-partition-without-a-hold",
+        what: "a partition that is restored is not held, and due at once",
+        postgres: &[edit("CONTINUE WHEN v_key IS NULL;", "CONTINUE;")],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_partition_is_kept_and_comes_back_as_it_was"],
+    },
+    Defect {
+        name: "archived-partition-with-its-keys",
+        what: "an archived partition keeps its foreign keys, and so rows of other tables",
+        postgres: &[edit(
+            "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', v_part.called, f.conname)",
+            "SELECT 'SELECT 1'",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_partition_is_kept_and_comes_back_as_it_was"],
+    },
+    Defect {
+        name: "archived-partition-with-a-sequence-in-use",
+        what: "a partition is archived with the sequence that the table uses",
+        postgres: &[edit("q.objid AND d.deptype = 'n'", "q.objid AND false")],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_sequence_that_the_table_uses_keeps_its_partition"],
+    },
+    Defect {
+        name: "archived-partition-with-keys-by-partition",
+        what: "of a key to a partitioned table, the keys to its partitions are dropped, too, and are gone with it",
+        postgres: &[edit(
+            "AND f.conparentid = 0\n        UNION ALL",
+            "UNION ALL",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::a_key_to_a_partitioned_table_goes_and_comes_back"],
+    },
+    Defect {
+        name: "archived-partition-that-ends-pruning",
+        what: "an archived partition that cannot be dropped keeps all that comes behind it",
+        postgres: &[edit(
+            "IF archive_drop_partition(io_run, v_known.place, p_by_run <> 0) THEN",
+            "IF NOT archive_drop_partition(io_run, v_known.place, p_by_run <> 0) THEN io_run := NULL; io_place := 0; ELSE",
+        )],
+        mysql: &[edit(
+            "SET o_rows = COALESCE(o_rows, 0);",
+            "IF o_rows IS NULL THEN SET o_rows = 0, io_run = NULL, io_place = 0; END IF;",
+        )],
+        noticed_by: &[
+            "partition::archive::leaves::a_partition_that_cannot_be_pruned_keeps_no_other",
+            "partition::innodb::SERVER::archive::archived_partitions_are_dropped_by_hand_and_by_age",
+        ],
+    },
+    Defect {
+        name: "archived-partition-restored-and-dropped",
+        what: "whoever drops a partition that somebody restores notes that it was dropped, too",
+        postgres: &[edit(
+            "AND num_nulls(p.restored_at, p.dropped_at) = 2 FOR UPDATE;",
+            "FOR UPDATE;",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::leaves::what_is_being_restored_is_not_pruned"],
+    },
+    Defect {
+        name: "restored-with-what-is-gone",
+        what: "a partition cannot be restored once a role that had rights on it is gone",
+        postgres: &[edit(
+            "EXCEPTION WHEN undefined_object OR undefined_table OR invalid_schema_name THEN",
+            "EXCEPTION WHEN assert_failure THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["partition::archive::leaves::what_is_gone_is_left_out_of_a_restoration"],
+    },
+    Defect {
+        name: "archived-partition-of-somebody-else",
+        what: "nobody asks who owns the table whose partitions are detached",
+        postgres: &[edit(
+            "AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY a.name",
+            "AND false ORDER BY a.name",
+        )],
+        mysql: &[],
+        noticed_by: &[
+            "partition::archive::leaves::only_a_member_of_the_owner_of_the_table_archives",
+        ],
+    },
+    Defect {
+        name: "archived-partition-that-is-dropped",
+        what: "what a rule should archive is dropped",
+        postgres: &[],
+        mysql: &[edit(
+            "IF(JSON_CONTAINS_PATH(r.document, 'one', '$.archive'), 'archiving', 'dropping')",
+            "'dropping'",
+        )],
+        noticed_by: &[ARCHIVED],
+    },
+    Defect {
+        name: "restored-rows-without-a-hold",
+        what: "rows of a partition that are restored are not held, and due at once",
+        postgres: &[],
+        mysql: &[edit(
+            "FROM spec AS s WHERE @windrow_found IS NOT NULL",
+            "FROM spec AS s WHERE false",
+        )],
+        noticed_by: &[ARCHIVED],
+    },
+    Defect {
+        name: "archived-partition-renamed-again",
+        what: "what a killed run has renamed is renamed once more",
+        postgres: &[],
+        mysql: &[edit(
+            "    IF v_there > 0 THEN\n        CALL archive_do(CONCAT('RENAME",
+            "    IF true THEN\n        CALL archive_do(CONCAT('RENAME",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::archive::wherever_a_run_ends_the_next_one_archives",
+        ],
+    },
+    Defect {
+        name: "restored-in-part",
+        what: "a restoration does not compare how many rows came back",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_counted AND v_put <> v_rows THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::archive::what_is_in_the_way_is_told_and_nothing_is_restored",
+        ],
+    },
+    Defect {
+        name: "restored-with-fewer-digits",
+        what: "rows of a partition are restored into columns of other types",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_misfit IS NOT NULL THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)",
+            "IF false THEN\n        CALL not_ready(CONCAT('nothing is restored: ', v_misfit)",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::archive::what_is_in_the_way_is_told_and_nothing_is_restored",
+        ],
+    },
+    Defect {
+        name: "restored-before-it-is",
+        what: "a partition counts as restored before its rows are copied: its table is dropped if the session commits after KILL QUERY",
+        postgres: &[],
+        mysql: &[edit(
+            "    DELETE h\n    FROM hold AS h\n    STRAIGHT_JOIN work_held",
+            "    UPDATE partition_archive AS p SET p.state = 'restored' WHERE p.run_id = p_run;\n    DELETE h\n    FROM hold AS h\n    STRAIGHT_JOIN work_held",
+        )],
+        noticed_by: &[
+            "partition::innodb::mysql::archive_commands::what_is_killed_within_a_restoration_loses_no_row",
+        ],
+    },
+    Defect {
+        name: "restored-only-if-counted",
+        what: "a restoration compares how many rows came back with an estimate",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_counted AND v_put <> v_rows THEN",
+            "IF v_put <> v_rows THEN",
+        )],
+        noticed_by: &["partition::innodb::SERVER::archive::what_was_estimated_comes_back_counted"],
+    },
+    Defect {
+        name: "archived-partition-hidden",
+        what: "a temporary table of the session is taken for an archived partition",
+        postgres: &[],
+        mysql: &[edit("CALL unshadow_archive(v_archive);", "DO 0;")],
+        noticed_by: &["partition::innodb::mariadb::archive::nobody_else_gets_at_what_is_archived"],
     },
 ];

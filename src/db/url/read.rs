@@ -62,17 +62,16 @@ const POSTGRES_VARIABLES: &[(&str, &str)] = &[
     ("PGTARGETSESSIONATTRS", "target_session_attrs"),
 ];
 
-/// Variables of libpq that ask for a protection, or for another server, which windrow cannot give.
-const REFUSED_VARIABLES: &[&str] = &[
-    "PGCHANNELBINDING",
-    "PGHOSTADDR",
-    "PGREQUIREAUTH",
-    "PGREQUIREPEER",
-    "PGREQUIRESSL",
-    "PGSSLCRL",
-    "PGSSLCRLDIR",
-    "PGSSLMAXPROTOCOLVERSION",
-    "PGSSLMINPROTOCOLVERSION",
+/// Variables of libpq that ask for a protection, or for another server, which windrow cannot give, and their values that do not.
+const REFUSED_VARIABLES: &[(&str, &[&str])] = &[
+    ("PGCHANNELBINDING", &["disable", "prefer"]),
+    ("PGHOSTADDR", &[]),
+    ("PGREQUIREAUTH", &[]),
+    ("PGREQUIREPEER", &[]),
+    ("PGREQUIRESSL", &["0"]),
+    ("PGSSLCRL", &[]),
+    ("PGSSLCRLDIR", &[]),
+    ("PGSSLMINPROTOCOLVERSION", &["TLSv1", "TLSv1.1", "TLSv1.2"]),
 ];
 
 const MYSQL_PARAMETERS: &[&str] = &[
@@ -112,10 +111,12 @@ pub(super) fn read(scheme: Scheme, rest: &str, around: &Surroundings) -> Result<
             if let Some(service) = service {
                 files::service(&service, around, &mut given, &mut notes)?;
             }
-            if let Some(name) = REFUSED_VARIABLES
-                .iter()
-                .find(|name| around.variable(name).is_some())
-            {
+            let asks = |name: &str, harmless: &[&str]| {
+                let value = around.variable(name);
+                value.is_some_and(|value| !harmless.contains(&value))
+            };
+            let mut refused = REFUSED_VARIABLES.iter();
+            if let Some((name, _)) = refused.find(|(name, harmless)| asks(name, harmless)) {
                 return Err(format!(
                     "windrow cannot do what `{name}` asks for; unset it"
                 ));

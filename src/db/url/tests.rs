@@ -53,8 +53,8 @@ fn no_form_shows_a_password() {
 /// A variable that asks for a protection, or for another server, is not passed over.
 #[test]
 fn what_libpq_would_have_done_is_done_or_refused() {
-    let within = |name: &str| {
-        let variables = [(name.to_owned(), "x".to_owned())];
+    let within = |name: &str, value: &str| {
+        let variables = [(name.to_owned(), value.to_owned())];
         Url::within("postgres://app@db/prod", &Surroundings::of(variables))
     };
     for name in [
@@ -63,10 +63,14 @@ fn what_libpq_would_have_done_is_done_or_refused() {
         "PGREQUIREAUTH",
         "PGSSLCRL",
     ] {
-        let error = format!("{:#}", anyhow::Error::from(within(name).expect_err(name)));
+        let error = format!(
+            "{:#}",
+            anyhow::Error::from(within(name, "x").expect_err(name))
+        );
         assert!(error.contains(name), "{error}");
     }
-    within("PGGSSENCMODE").expect("it asks for nothing");
+    within("PGGSSENCMODE", "x").expect("it asks for nothing");
+    within("PGCHANNELBINDING", "prefer").expect("it asks for nothing");
 }
 
 #[test]

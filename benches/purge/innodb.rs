@@ -18,7 +18,7 @@ use crate::data;
 use crate::installer::Installer;
 use crate::observe::on_time;
 use crate::plan::{
-    self, CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, live_bar, workers_bar,
+    self, CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, live_bar,
 };
 use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{crowd, earlier, guard, idle, partitions, scale, windows};
@@ -161,7 +161,7 @@ fn catalog(lab: &mut Lab, report: &mut Report) -> Result<()> {
                  DECLARE v_left integer DEFAULT {LOOKS};
                  DECLARE v_changed boolean;
                  WHILE v_left > 0 DO
-                     CALL {control}.take_tables();
+                     CALL {control}.take_tables('workflow_instances');
                      CALL {control}.look_again(0, false, v_changed);
                      CALL {control}.look_again(0, true, v_changed);
                      SET v_left = v_left - 1;
@@ -277,13 +277,14 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
         ..data::graph()?
     };
     let (_, of_two) = data::statements_of(&graph, lab.dialect)?;
-    let (mut alone, mut both) = (Vec::new(), Vec::new());
+    let (mut alone, mut both, mut busy) = (Vec::new(), Vec::new(), Vec::new());
     let mut rows = 0;
     for _ in 0..ROUNDS {
         lab.fresh()?;
         let (cost, run) = lab.costs_here(Lab::windrow)?;
         rows = run.rows;
         alone.push((cost.cpu, cost.wall));
+        busy.push(cost.busy);
         let expected = lab.digest()?;
 
         lab.fresh()?;
@@ -298,14 +299,14 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             "two workers left {left:?}, one {expected:?}"
         );
     }
-    report.workers("", rows, &alone, &both, workers_bar(lab.dialect));
+    report.workers("", rows, &alone, &both, &busy);
     lab.fresh()?;
     windows::measure(
         lab.dialect,
         |database| lab.server.url(database, "root"),
         |_, work| {
             let (cost, ()) = lab.costs_here(|_| work())?;
-            Ok((cost.cpu, cost.wall))
+            Ok((cost.cpu, cost.wall, cost.busy))
         },
         report,
     )

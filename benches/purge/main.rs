@@ -45,10 +45,7 @@ use windrow::sandbox::mysql::Flavour;
 use data::Lab;
 use installer::{Installer, SPEC};
 use observe::{Run, backend, cpu_seconds, on_time, watched};
-use plan::{
-    CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS, live_bar,
-    workers_bar,
-};
+use plan::{CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS, live_bar};
 use report::{LIVE_RANKS, Report, median, percentile};
 
 /// Rows per CPU second beside the limit of the engine.
@@ -267,7 +264,8 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             "two workers left {left:?}, one {expected:?}"
         );
     }
-    report.workers("", rows, &alone, &both, workers_bar(Dialect::Postgres));
+    let busy: Vec<f64> = alone.iter().map(|(cpu, wall)| cpu / wall).collect();
+    report.workers("", rows, &alone, &both, &busy);
     report.range("share of the second worker", &shares, 2);
     let server = data::server()?;
     windows::measure(
@@ -280,7 +278,8 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             };
             let (before, began) = (cpu(), Instant::now());
             work()?;
-            Ok((cpu() - before, began.elapsed().as_secs_f64()))
+            let (spent, wall) = (cpu() - before, began.elapsed().as_secs_f64());
+            Ok((spent, wall, spent / wall))
         },
         report,
     )

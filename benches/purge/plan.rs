@@ -48,15 +48,11 @@ pub(crate) const CATALOG_BAR: f64 = 0.03;
 
 pub(crate) const SERVERS: [&str; 3] = ["postgres", "mysql", "mariadb"];
 
-/// How many times as fast two workers must be as one by the clock, if the server has a core for each: one of PostgreSQL is one
-/// thread, and behind those of MySQL and MariaDB another one or two clear away.
-pub(crate) fn workers_bar(dialect: Dialect) -> Option<f64> {
-    let needed = match dialect {
-        Dialect::Postgres => 2,
-        Dialect::Mysql | Dialect::Mariadb => 4,
-    };
+/// How many times as fast two workers must be as one by the clock, where one keeps `busy` cores busy: behind a session of MySQL and
+/// MariaDB other threads clear away, and two of them share what the machine has.
+pub(crate) fn workers_bar(busy: f64) -> f64 {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    (cores >= needed).then_some(1.6)
+    0.8 * (cores as f64 / busy.max(1.0)).min(2.0)
 }
 
 /// What is to be measured.

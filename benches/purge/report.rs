@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use crate::plan::{PACED, PACED_BAR, ROUNDS};
+use crate::plan::{PACED, PACED_BAR, ROUNDS, workers_bar};
 
 /// The percentiles of latencies that are told.
 pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
@@ -117,14 +117,14 @@ impl Report {
         );
     }
 
-    /// CPU and wall seconds of one worker and of two for the same rows; `bar`: how many times as fast two must be by the clock.
+    /// CPU and wall seconds of one worker and of two for the same rows; `busy`: how many cores one keeps busy.
     pub(crate) fn workers(
         &mut self,
         what: &str,
         rows: i64,
         alone: &[(f64, f64)],
         both: &[(f64, f64)],
-        bar: Option<f64>,
+        busy: &[f64],
     ) {
         let (one, two) = (format!("{what}one worker"), format!("{what}two workers"));
         self.variant(&one, rows, alone);
@@ -134,13 +134,12 @@ impl Report {
         let rounds = alone.iter().zip(both);
         let ratios: Vec<f64> = rounds.map(|(one, two)| one.1 / two.1).collect();
         self.range(&format!("{two} / one, by the clock"), &ratios, 2);
-        if let Some(bar) = bar {
-            let ratio = median(&ratios);
-            self.bar(
-                format!("{two} at least {bar} times as fast as one: {ratio:.2}"),
-                ratio >= bar,
-            );
-        }
+        self.range(&format!("{one}: cores that it keeps busy"), busy, 2);
+        let (ratio, bar) = (median(&ratios), workers_bar(median(busy)));
+        self.bar(
+            format!("{two} at least {bar:.2} times as fast as one: {ratio:.2}"),
+            ratio >= bar,
+        );
     }
 
     /// The longest transactions of windrow and of another, in milliseconds; runs of one round have the same index.

@@ -8,7 +8,7 @@ use windrow::db::{self, Database};
 use windrow::dialect::Dialect;
 
 use crate::idle::{installed, numbers};
-use crate::plan::{ROUNDS, workers_bar};
+use crate::plan::ROUNDS;
 use crate::report::Report;
 
 /// The rules, each with the name of its table, and what they are called.
@@ -25,16 +25,17 @@ fn rows(dialect: Dialect) -> u32 {
     }
 }
 
-/// `url` answers the address of a database, `cost` the CPU and wall seconds of work that the sessions of these numbers do.
+/// `url` answers the address of a database, `cost` the CPU and wall seconds of work that the sessions of these numbers do, and how many cores
+/// it keeps busy.
 pub(crate) fn measure(
     dialect: Dialect,
     url: impl Fn(&str) -> String,
-    cost: impl Fn(&[i64], &mut dyn FnMut() -> Result<()>) -> Result<(f64, f64)>,
+    cost: impl Fn(&[i64], &mut dyn FnMut() -> Result<()>) -> Result<(f64, f64, f64)>,
     report: &mut Report,
 ) -> Result<()> {
     let (mut session, control) = installed(dialect, &url, "windows", fill)?;
     for (rule, what) in RULES {
-        let (mut alone, mut both) = (Vec::new(), Vec::new());
+        let (mut alone, mut both, mut busy) = (Vec::new(), Vec::new(), Vec::new());
         let mut gone = 0;
         for _ in 0..ROUNDS {
             let mut expected: Option<i64> = None;
@@ -47,14 +48,19 @@ pub(crate) fn measure(
                     .iter_mut()
                     .map(|session| session.session())
                     .collect::<Result<Vec<_>>>()?;
-                times.push(cost(&ids, &mut || at_once(&mut sessions, &control, rule))?);
+                let (cpu, wall, cores) =
+                    cost(&ids, &mut || at_once(&mut sessions, &control, rule))?;
+                times.push((cpu, wall));
+                if workers == 1 {
+                    busy.push(cores);
+                }
                 let left = number(&mut *session, &format!("SELECT COUNT(*) FROM {rule}"))?;
                 let one = *expected.get_or_insert(left);
                 ensure!(left == one, "two workers left {left} rows, one {one}");
                 gone = i64::from(rows(dialect)) - left;
             }
         }
-        report.workers(what, gone, &alone, &both, workers_bar(dialect));
+        report.workers(what, gone, &alone, &both, &busy);
     }
     Ok(())
 }

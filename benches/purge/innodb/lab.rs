@@ -51,6 +51,8 @@ pub(super) struct Lab {
 pub(super) struct Cost {
     pub(super) cpu: f64,
     pub(super) wall: f64,
+    /// How many cores it kept busy, before the server came to rest.
+    pub(super) busy: f64,
     pub(super) client: f64,
     pub(super) binlog: f64,
 }
@@ -185,10 +187,12 @@ impl Lab {
         let (server, client, began) = (self.server.cpu_seconds(), client_cpu()?, Instant::now());
         let done = work(self)?;
         let (wall, client) = (began.elapsed().as_secs_f64(), client_cpu()? - client);
+        let busy = (self.server.cpu_seconds() - server + client) / wall;
         at_rest(&mut session)?;
         let cost = Cost {
             cpu: self.server.cpu_seconds() - server + client,
             wall,
+            busy,
             client,
             binlog: binlog_bytes(&mut session)? - binlog,
         };

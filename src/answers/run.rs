@@ -228,8 +228,11 @@ impl Run {
         let mut without = rules.iter().filter(|rule| rule.figures.batches == 0);
         let reason = self.reason.as_deref().unwrap_or_default();
         match reason.split_once(" while waiting for ") {
-            Some((_, what)) if !what.starts_with("worker ") => without.next().map(|_| what),
-            Some(_) => None,
+            Some((_, what)) if what.starts_with("worker ") => None,
+            // That rows are out of their table may follow.
+            Some((_, what)) => without
+                .next()
+                .and_then(|_| what.split("; rows of partition ").next()),
             None => without.find(|rule| rule.retries > 0).map(|_| LOCKS),
         }
     }

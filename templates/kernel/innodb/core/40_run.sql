@@ -432,7 +432,8 @@ CREATE PROCEDURE close_run(IN p_run bigint, IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Closes the row of run or stamp p_run, and nothing else: status, reason.'
 BEGIN
-    DECLARE v_drops bigint;
+    DECLARE v_drops  bigint;
+    DECLARE v_closed bigint;
     UPDATE run AS r
     SET r.status = CASE
             WHEN p_reason LIKE 'error %' THEN 'failed'
@@ -449,8 +450,9 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
+    SET v_closed = ROW_COUNT();
     SELECT COUNT(*) INTO v_drops FROM rule AS r WHERE r.strategy = 'partition';
-    IF v_drops > 0 THEN
+    IF v_closed > 0 AND v_drops > 0 THEN
         CALL tell_out(p_run);
     END IF;
 END;

@@ -517,6 +517,44 @@ BEGIN
     COMMIT;
 END;
 
+-- column_misfit: INSERT would leave a column out, or round a number or a time, without a word.
+--# create procedure column_misfit
+CREATE PROCEDURE column_misfit(IN p_table varchar(64), IN p_root varchar(64), OUT o_misfit longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which values of p_table, a table of this database, the table p_root of the spec cannot have as they are; NULL: it can have all.'
+BEGIN
+    SELECT MIN(IF(
+        t.column_name IS NULL,
+        CONCAT('column ', a.column_name, ' is not in both of ', p_root, ' and ', p_table),
+        CONCAT(
+            p_root, '.', t.column_name, ' is ', t.column_type,
+            IF(a.character_set_name <=> t.character_set_name, '', CONCAT(' ', t.character_set_name)),
+            ', and ', a.column_type, IF(a.character_set_name <=> t.character_set_name, '', CONCAT(' ', a.character_set_name)),
+            ' in ', p_table
+        )
+    ))
+    INTO o_misfit
+    FROM information_schema.columns AS a
+    CROSS JOIN spec AS s
+    LEFT JOIN information_schema.columns AS t
+        ON t.table_schema = s.schema_name
+        AND t.table_name = p_root
+        AND t.column_name = a.column_name
+    WHERE a.table_schema = DATABASE()
+      AND a.table_name = p_table
+      AND COALESCE(a.generation_expression, '') = ''
+      AND COALESCE(t.generation_expression, '') = ''
+      AND NOT (
+          a.column_type <=> t.column_type AND a.character_set_name <=> t.character_set_name
+          -- What has no room is an error there.
+          OR a.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
+              AND COALESCE(t.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint'), false)
+          OR a.data_type IN ('char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext')
+              AND COALESCE(t.data_type IN ('varchar', 'tinytext', 'text', 'mediumtext', 'longtext'), false)
+              AND a.character_set_name <=> t.character_set_name
+      );
+END;
+
 -- return_partition: the rows that were taken out of a table go back, all of them.
 --# create procedure return_partition
 CREATE PROCEDURE return_partition(IN p_rule varchar(64))
@@ -530,6 +568,7 @@ BEGIN
     DECLARE v_engine  longtext;
     DECLARE v_made    longtext;
     DECLARE v_phase   varchar(10);
+    DECLARE v_misfit  longtext;
     DECLARE v_apart   boolean DEFAULT false;
     SELECT t.phase, t.name, t.mark INTO v_phase, @windrow_name, @windrow_mark FROM taken_partition AS t WHERE t.rule = p_rule;
     IF v_phase = 'returning' THEN
@@ -560,6 +599,10 @@ BEGIN
         END IF;
     END IF;
     SELECT s.schema_name, r.root INTO v_schema, v_root FROM spec AS s CROSS JOIN rule AS r WHERE r.rule = p_rule;
+    CALL column_misfit(CONCAT(p_rule, '_taken'), v_root, v_misfit);
+    IF v_misfit IS NOT NULL THEN
+        CALL not_ready(v_misfit, 'change it there by hand');
+    END IF;
     SELECT GROUP_CONCAT(CONCAT('`', REPLACE(c.column_name, '`', '``'), '`') ORDER BY c.ordinal_position SEPARATOR ', ')
     INTO v_columns
     FROM information_schema.columns AS c
@@ -571,11 +614,32 @@ BEGIN
       AND c.table_name = v_root
       AND COALESCE(c.generation_expression, '') = '';
     SET @windrow_columns = v_columns;
+    CALL wait_for_locks(p_rule);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     CALL perform(p_rule, 'back_partition', '@windrow_columns');
     COMMIT;
+    CALL wait_for_ledger();
     CALL end_taken(p_rule);
+END;
+
+-- uncount_partition: where a run is killed between what it writes down of a partition and that its rows go, and its session commits
+-- (MySQL), the phase is still the same, and nothing has gone.
+--# create procedure uncount_partition
+CREATE PROCEDURE uncount_partition(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Takes out of the ledger, in the caller''s transaction, that what is taken out of the table of p_rule is deleted: it is not judged.'
+BEGIN
+    DECLARE v_archives bigint;
+    DELETE p
+    FROM taken_partition AS t
+    STRAIGHT_JOIN run_partition AS p ON p.run_id >= t.run_id AND p.rule = t.rule AND p.name = t.name
+    WHERE t.rule = p_rule
+      AND p.dropped_at >= t.since;
+    SELECT COUNT(*) INTO v_archives FROM rule AS r WHERE r.rule = p_rule AND JSON_CONTAINS_PATH(r.document, 'one', '$.archive');
+    IF v_archives > 0 THEN
+        CALL archive_unnote(p_rule);
+    END IF;
 END;
 
 -- put_back: rows that are out of their table go back, judged or not. It deletes nothing, so that whoever may not go on may do that.
@@ -589,8 +653,9 @@ BEGIN
     COMMIT;
     CALL wait_for_ledger();
     SELECT MAX(t.phase) INTO v_phase FROM taken_partition AS t WHERE t.rule = p_rule;
+    CALL partition_place(p_rule, v_table);
     IF v_phase = 'taking' THEN
-        CALL partition_place(p_rule, v_table);
+        CALL uncount_partition(p_rule);
         SET @windrow_mark = NULL;
         IF v_table IS NOT NULL THEN
             CALL perform(p_rule, 'marked_partition', 'NULL, @windrow_mark');
@@ -607,7 +672,10 @@ BEGIN
             SET v_phase = 'returning';
         END IF;
     END IF;
-    IF v_phase IN ('returning', 'returned') THEN
+    IF v_phase IN ('returning', 'returned') AND v_table IS NULL THEN
+        -- All are back: a run was killed behind that.
+        CALL end_taken(p_rule);
+    ELSEIF v_phase IN ('returning', 'returned') THEN
         CALL wait_for_locks(p_rule);
         CALL return_partition(p_rule);
         CALL wait_for_ledger();
@@ -692,7 +760,13 @@ BEGIN
     FROM taken_partition AS t
     LEFT JOIN run AS r ON r.run_id = t.run_id AND r.status = 'running'
     WHERE t.phase IN ('taking', 'returning', 'returned')
-      AND r.run_id IS NULL;
+      AND r.run_id IS NULL
+      AND NOT EXISTS (
+          SELECT 1
+          FROM run_sweep AS w
+          JOIN run AS o ON o.run_id = w.run_id AND o.status = 'running'
+          WHERE w.at_rule = t.rule
+      );
     IF v_name IS NOT NULL THEN
         UPDATE run AS r
         SET r.reason = CONCAT(r.reason, '; rows of partition ', v_name, ' are out of their table')
@@ -759,6 +833,7 @@ BEGIN
         CALL end_taken(p_rule);
         SET o_state = 'again';
     ELSEIF v_phase = 'taking' THEN
+        CALL uncount_partition(p_rule);
         CALL partition_held(p_rule, true, NULL, v_to, v_key);
         SET v_reason = CASE
             WHEN v_key IS NOT NULL THEN 'HELD'
@@ -791,12 +866,6 @@ BEGIN
             CALL archive_note(p_run, p_rule, v_rows, v_guess IS NULL);
         END IF;
         IF v_reason IS NULL THEN
-            -- Of a run that was killed here, and whose session committed (MySQL): as long as the phase is the same, nothing has gone.
-            DELETE p
-            FROM taken_partition AS t
-            STRAIGHT_JOIN run_partition AS p ON p.run_id >= t.run_id AND p.rule = t.rule AND p.name = t.name
-            WHERE t.rule = p_rule
-              AND p.dropped_at >= t.since;
             INSERT INTO run_partition (run_id, rule, name, from_bound, to_bound, deleted_rows, counted, bytes)
             SELECT p_run, p_rule, t.name, t.from_bound, t.to_bound, v_rows, v_guess IS NULL, t.bytes
             FROM taken_partition AS t
@@ -955,11 +1024,15 @@ BEGIN
             END IF;
             -- Others had the locks: back off, before any is taken.
             IF v_again > 0 AND v_taken = 0 THEN
-                DO SLEEP(LEAST(0.1 * POW(2, v_again - 1), 1));
+                DO SLEEP(LEAST(0.1 * POW(2, LEAST(v_again, 10) - 1), 1));
             END IF;
             IF v_taken > 0 AND v_phase IN ('returning', 'returned') THEN
                 -- That needs none of the locks of a batch.
                 CALL put_back(p_rule);
+                -- What comes next has not been tried.
+                CALL begin_ledger();
+                UPDATE run_rule AS p SET p.retries_in_row = 0 WHERE p.run_id = p_run AND p.rule = p_rule;
+                COMMIT;
                 SET o_state = 'more';
                 LEAVE step;
             END IF;

@@ -11,8 +11,6 @@ COMMENT 'Writes to partition_archive, in the caller''s transaction, that p_run a
     rows.'
 BEGIN
     DECLARE v_place int;
-    -- Of a run that was killed here, and whose session committed (MySQL).
-    DELETE FROM partition_archive WHERE rule = p_rule AND state = 'archiving';
     SELECT COALESCE(MAX(p.place), 0) + 1 INTO v_place FROM partition_archive AS p WHERE p.run_id = p_run;
     INSERT INTO partition_archive (
         run_id, place, rule, table_name, name, from_bound, to_bound, partition_rows, counted, bytes, archive, state
@@ -23,6 +21,14 @@ BEGIN
     FROM taken_partition AS t
     JOIN rule AS r ON r.rule = t.rule
     WHERE t.rule = p_rule;
+END;
+
+--# create procedure archive_unnote
+CREATE PROCEDURE archive_unnote(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Takes out of partition_archive, in the caller''s transaction, what was going to be archived of p_rule.'
+BEGIN
+    DELETE FROM partition_archive WHERE rule = p_rule AND state = 'archiving';
 END;
 
 -- archive_rename: what was taken out of the table of a rule becomes a table of the archive.
@@ -94,23 +100,8 @@ BEGIN
         CALL not_ready(CONCAT('nothing is restored: column ', v_column, ' is not in both of ', v_root, ' and ', v_archive),
             'add or drop it there by hand');
     END IF;
-    -- INSERT would round a number or a time without a word. The original is dropped behind it.
-    SELECT MIN(CONCAT(
-        v_root, '.', t.column_name, ' is ', t.column_type,
-        IF(a.character_set_name <=> t.character_set_name, '', CONCAT(' ', t.character_set_name)),
-        ', and ', a.column_type, IF(a.character_set_name <=> t.character_set_name, '', CONCAT(' ', a.character_set_name)),
-        ' in ', v_archive
-    ))
-    INTO v_misfit
-    FROM information_schema.columns AS t
-    JOIN information_schema.columns AS a
-        ON a.table_schema = v_schema
-        AND a.table_name = v_archive
-        AND a.column_name = t.column_name
-    WHERE t.table_schema = v_source
-      AND t.table_name = v_root
-      AND COALESCE(t.generation_expression, '') = ''
-      AND NOT (a.column_type <=> t.column_type AND a.character_set_name <=> t.character_set_name);
+    -- The original is dropped behind the copy.
+    CALL column_misfit(v_archive, v_root, v_misfit);
     IF v_misfit IS NOT NULL THEN
         CALL not_ready(CONCAT('nothing is restored: ', v_misfit), 'change it there by hand');
     END IF;
@@ -338,10 +329,11 @@ BEGIN
       AND t.table_name IS NULL;
     SELECT r.rule INTO v_first FROM rule AS r WHERE JSON_CONTAINS_PATH(r.document, 'one', '$.archive') ORDER BY r.position LIMIT 1;
     CALL setting_of(v_first, 'archive_days', v_days);
-    -- A run prunes at its end, and there is one each day.
+    -- A run prunes at its end, and most often there is one each day.
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT 14, 'archived', CONCAT(DATABASE(), '.', MIN(p.archive)), 'notice', SUM(p.partition_rows),
-        CONCAT('rows of ', COUNT(*), ' archived partitions that are older than archive_days and not pruned: see what reads the first')
+        CONCAT('rows of ', COUNT(*), ' archived partitions that are older than archive_days and not pruned: if a run has ended since, ',
+            'see what reads the first')
     FROM partition_archive AS p
     WHERE p.rule = p_rule
       AND p.state = 'kept'

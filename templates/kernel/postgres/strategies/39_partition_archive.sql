@@ -223,10 +223,10 @@ BEGIN
             nullif(v_detail, ''))
             USING ERRCODE = v_state, HINT = CASE
                 WHEN is_busy(v_state) THEN 'Others have the table: try again.'
-                WHEN v_state = '42501' THEN format('%I needs CREATE on the schema %I, and %I to be a member of it.', v_part.belonged_to,
-                    v_part.schema_name, current_user)
                 WHEN v_text IS NOT NULL THEN format('See to what is in the way, or leave the statement out: UPDATE %I.partition_archive '
                     'SET undo = array_remove(undo, %L) WHERE run_id = %s AND place = %s', current_schema(), v_text, p_run, p_place)
+                WHEN v_state = '42501' THEN format('%I needs CREATE on the schema %I, and %I to be a member of it.',
+                    coalesce(v_owner, v_part.belonged_to), v_part.schema_name, current_user)
                 ELSE format('See to what is in the way, or change %s by hand until it fits.', v_old)
             END;
     END;
@@ -313,7 +313,7 @@ AS $windrow$
         SELECT
             p.partition_rows, format('%I.%I', p.archive_schema, p.archive) AS called,
             to_regclass(format('%I.%I', p.archive_schema, p.archive)) AS class, p.rule,
-            -- A run prunes at its end, and there is one each day.
+            -- A run prunes at its end, and most often there is one each day.
             p.archived_at < clock_timestamp() - make_interval(hours => 24 + 24 * nullif(d.days, 0)::integer) AS is_over
         FROM partition_archive AS p
         CROSS JOIN (
@@ -338,8 +338,8 @@ AS $windrow$
         UNION ALL
         SELECT
             min(k.called), 'notice', sum(k.partition_rows),
-            format('rows of %s archived partitions that are older than archive_days and not pruned: see what reads the first, or is a view '
-                'of it', count(*))
+            format('rows of %s archived partitions that are older than archive_days and not pruned: if a run has ended since, see what '
+                'reads the first, or is a view of it', count(*))
         FROM kept AS k
         WHERE k.rule = p_rule
           AND k.is_over

@@ -172,6 +172,38 @@ pub(super) const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "partition-back-without-a-column",
+        what: "rows that go back lose what a table that was altered cannot have",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL column_misfit(CONCAT(p_rule, '_taken'), v_root, v_misfit);",
+            "",
+        )],
+        noticed_by: &[
+            "partition::innodb::SERVER::settled::no_value_is_lost_in_a_table_that_was_altered",
+        ],
+    },
+    Defect {
+        name: "partition-back-for-ever",
+        what: "a run that was killed behind the last row that went back ends all later ones",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_phase IN ('returning', 'returned') AND v_table IS NULL THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &["partition::innodb::SERVER::settled::what_is_back_is_done_with"],
+    },
+    Defect {
+        name: "partition-back-and-counted",
+        what: "the ledger has rows as deleted that went back",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_phase = 'taking' THEN CALL uncount_partition(p_rule);",
+            "IF v_phase = 'taking' THEN",
+        )],
+        noticed_by: &["partition::innodb::SERVER::settled::what_goes_back_is_not_counted"],
+    },
+    Defect {
         name: "partition-out-after-a-cancel",
         what: "MariaDB: a run that is cancelled leaves rows out of their table",
         postgres: &[],

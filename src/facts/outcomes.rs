@@ -102,7 +102,7 @@ pub const STOPS: [Outcome; 20] = [
     outcome("cancelled", "Somebody cancelled it.", ROWS_OUT),
     outcome(
         "error %s",
-        "An error that does not concern a single family, or one that triggers of the application raised for 100 families (MySQL and MariaDB: for 10 where no other was deleted) with the SQLSTATE of such an error; the server's code and message follow.",
+        "An error that does not concern a single family, or one that triggers of the application raised for 100 families with the SQLSTATE of such an error; the server's code and message follow.",
         "Correct what the error names. After several failures in a row, no scheduled run starts (`suspend_after`).",
     ),
     outcome(

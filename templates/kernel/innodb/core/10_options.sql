@@ -37,6 +37,8 @@ COMMENT 'Raises 55000: the installation or the server is not in a state for this
 BEGIN
     DECLARE v_text varchar(128);
     CALL message_of(p_message, p_hint, v_text);
+    -- For who asks whether an error was this one.
+    SET @windrow_not_ready = v_text;
     SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = v_text;
 END;
 

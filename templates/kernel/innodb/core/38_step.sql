@@ -372,19 +372,17 @@ CREATE PROCEDURE refused_often(
     IN  p_rule     varchar(64),
     IN  p_errno    integer,
     IN  p_sqlstate varchar(5),
-    IN  p_any      boolean,
     OUT o_often    boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Whether one more refusal of this kind ends the run: after 10, or 100 where others went (p_any). @windrow_untold: that are in no
-    ledger.'
+COMMENT 'Whether one more refusal of this kind ends the run: after 100. @windrow_untold: that are in no ledger.'
 BEGIN
     DECLARE v_refusal boolean;
     DECLARE v_general boolean;
     CALL is_refusal(p_errno, p_sqlstate, v_refusal, v_general);
     SET o_often = false;
     IF v_refusal AND v_general THEN
-        SELECT COUNT(*) + COALESCE(@windrow_untold, 0) >= IF(p_any, 100, 10) INTO o_often
+        SELECT COUNT(*) + COALESCE(@windrow_untold, 0) >= 100 INTO o_often
         FROM run_failure AS f
         WHERE f.run_id = p_run
           AND f.rule = p_rule
@@ -411,7 +409,6 @@ COMMENT 'After a batch of p_found was rolled back. Answers a state, or NULL in a
 BEGIN
     DECLARE v_again   integer;
     DECLARE v_retries bigint;
-    DECLARE v_any     boolean;
     DECLARE v_often   boolean;
     -- What is in the way of the ledger, such as a backup, ends no run.
     CALL wait_for_ledger();
@@ -420,8 +417,8 @@ BEGIN
         CALL begin_ledger();
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
         CALL setting_of(p_rule, 'retries', v_retries);
-        SELECT p.retries_in_row, p.families > 0 INTO v_again, v_any FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
-        CALL refused_often(p_run, p_rule, p_errno, p_sqlstate, v_any, v_often);
+        SELECT p.retries_in_row INTO v_again FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
+        CALL refused_often(p_run, p_rule, p_errno, p_sqlstate, v_often);
         -- A foreign key that refuses may have got a row since what keeps rows was read: a batch that cannot be halved, and is not judged
         -- anew by that, is tried once more.
         IF o_busy AND v_again < v_retries OR p_errno IN (1217, 1451) AND p_found = 1 AND v_again = 0 THEN
@@ -589,14 +586,18 @@ CREATE PROCEDURE fail_purge(
 )
 SQL SECURITY DEFINER
 COMMENT 'Records and commits why p_key, NULL: those of one batch, could not be deleted, and answers it. It has been rolled back.
-    REFUSED: a foreign key refuses for the first time.'
+    REFUSED: a foreign key refuses for the first time. An error where it concerns none of them.'
 BEGIN
     DECLARE v_busy  boolean;
     DECLARE v_state varchar(1000);
+    DECLARE v_text  varchar(128) DEFAULT LEFT(p_message, 128);
     CALL wait_for_ledger();
     CALL fault_of(p_errno, p_sqlstate, p_message, 1, v_busy, v_state);
     IF v_state = 'cancelled' THEN
         SET o_reason = 'CANCELLED';
+    ELSEIF v_state IS NOT NULL OR p_sqlstate = '55000' AND v_text = @windrow_not_ready THEN
+        -- It would be the same for each key: it ends the purge, as it ends a run.
+        SIGNAL SQLSTATE '55000' SET MYSQL_ERRNO = p_errno, MESSAGE_TEXT = v_text;
     ELSEIF p_errno IN (1217, 1451) AND NOT @windrow_refused THEN
         -- It may have got a row since what keeps rows was read.
         SET @windrow_refused = true, o_reason = 'REFUSED';

@@ -326,7 +326,6 @@ BEGIN
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
     DECLARE v_busy     boolean DEFAULT false;
-    DECLARE v_any      boolean;
     DECLARE v_often    boolean;
     DECLARE v_place    bigint;
     DECLARE v_key      varchar(700);
@@ -458,8 +457,7 @@ BEGIN
             SET o_state = 'again';
             LEAVE step;
         END IF;
-        SELECT p.families > 0 INTO v_any FROM run_stamp AS p WHERE p.run_id = p_run AND p.rule = p_rule;
-        CALL refused_often(p_run, p_rule, v_errno, v_sqlstate, v_any, v_often);
+        CALL refused_often(p_run, p_rule, v_errno, v_sqlstate, v_often);
         IF v_last = 0 OR v_last = 1 AND v_often THEN
             ROLLBACK;
             SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);

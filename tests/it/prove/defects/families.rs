@@ -49,8 +49,11 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "refusals-of-the-oldest",
         what: "a trigger that refuses the oldest families with the state of a missing right ends the run",
         postgres: &[edit("SELECT count(*) >= 100\n", "SELECT count(*) >= 10\n")],
-        mysql: &[],
-        noticed_by: &["poison::postgres::a_trigger_that_refuses_the_oldest_keeps_them_alone"],
+        mysql: &[edit(
+            "COALESCE(@windrow_untold, 0) >= 100",
+            "COALESCE(@windrow_untold, 0) >= 10",
+        )],
+        noticed_by: &["poison::SERVER::a_trigger_that_refuses_the_oldest_keeps_them_alone"],
     },
     Defect {
         name: "refusals-in-other-languages",

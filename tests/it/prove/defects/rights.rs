@@ -48,6 +48,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["unnamed::what_no_key_is_to_blame_for_ends_a_purge"],
     },
     Defect {
+        name: "purge-blames-each-family",
+        what: "MySQL: what concerns no family fails with each key of a purge",
+        postgres: &[],
+        mysql: &[edit(
+            "ELSEIF v_state IS NOT NULL OR p_sqlstate = '55000'",
+            "ELSEIF p_sqlstate = '55000'",
+        )],
+        noticed_by: &["poison::SERVER::what_no_family_is_to_blame_for_ends_a_purge"],
+    },
+    Defect {
         name: "step-of-a-purge",
         what: "an operator makes batches of a rule in the name of a purge",
         postgres: &[edit(

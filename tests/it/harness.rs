@@ -217,6 +217,11 @@ pub(crate) fn postgres_alone<O: Outcome>(
     vec![Test::on(module, name, Dialect::Postgres, body)]
 }
 
+/// Runs on MySQL alone, though MariaDB is given the same text.
+pub(crate) fn mysql_alone<O: Outcome>(module: &str, name: &str, body: impl Body<O>) -> Vec<Test> {
+    vec![Test::on(module, name, Dialect::Mysql, body)]
+}
+
 /// Runs on PostgreSQL and on one of MySQL and MariaDB, which are given the same text; `make prove` tries both. Slow ones take turns:
 /// see [`take_turns`].
 pub(crate) fn every_server<O: Outcome>(module: &str, name: &str, body: impl Body<O>) -> Vec<Test> {

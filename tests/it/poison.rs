@@ -14,7 +14,7 @@ tests! {
         an_assertion_in_a_trigger_keeps_one_family,
         row_security_on_a_table_of_the_family_ends_the_run,
     ],
-    on_mysql: [
+    mysql_alone: [
         behind_warnings_a_refusal_is_told_apart,
     ],
     mysql_or_mariadb: [
@@ -243,14 +243,14 @@ fn a_session_that_keeps_no_conditions_says_what_failed(dialect: Dialect) -> Resu
 
 /// MySQL keeps as many conditions as the session says: warnings leave the error out, and where there is no room for one, a refusal
 /// with the state of a missing right is one all the same.
-fn behind_warnings_a_refusal_is_told_apart() -> Result<()> {
+fn behind_warnings_a_refusal_is_told_apart(dialect: Dialect) -> Result<()> {
     let warnings = "unknown: more warnings than max_error_count";
     for (room, state, told) in [
         (0, "42000", UNKNOWN),
         (1, "42000", warnings),
         (1, "AU001", warnings),
     ] {
-        let mut poisoned = poisoned(Dialect::Mysql)?;
+        let mut poisoned = poisoned(dialect)?;
         let key = poisoned.due[3];
         let condition = format!("OLD.workflow_instance_id = {key}");
         let (veto, cure) = veto(&poisoned.client, &condition, state);
@@ -263,7 +263,7 @@ fn behind_warnings_a_refusal_is_told_apart() -> Result<()> {
         check(&mut poisoned, key, "HY000", told, cure)?;
     }
     for room in [0, 1] {
-        let mut poisoned = poisoned(Dialect::Mysql)?;
+        let mut poisoned = poisoned(dialect)?;
         let key = poisoned.due[3];
         poisoned.client.execute(&format!(
             "CREATE TRIGGER warns BEFORE DELETE ON t_ds_task_instance FOR EACH ROW

@@ -19,14 +19,14 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "MySQL: a refusal with the state of a missing right ends the run where warnings leave the error out",
         postgres: &[],
         mysql: &[edit("1139, 1172, 1644, SQLEXCEPTION", "SQLEXCEPTION")],
-        noticed_by: &["poison::behind_warnings_a_refusal_is_told_apart"],
+        noticed_by: &["poison::mysql::behind_warnings_a_refusal_is_told_apart"],
     },
     Defect {
         name: "keys-without-conditions",
         what: "MySQL: a foreign key that refuses is not known as one where warnings leave the error out",
         postgres: &[],
         mysql: &[edit("HANDLER FOR 1217, 1451", "HANDLER FOR 12170, 14510")],
-        noticed_by: &["poison::behind_warnings_a_refusal_is_told_apart"],
+        noticed_by: &["poison::mysql::behind_warnings_a_refusal_is_told_apart"],
     },
     Defect {
         name: "refusals-of-a-day-without-end",

@@ -99,8 +99,11 @@ fn keys<'a>(
         .chain(to_parts.filter(move |key| !of_rule(key)))
 }
 
-/// Only the owner of a partition can drop it, and only that of the table can detach one.
+/// Only the owner of a partition can drop it, and only that of the table can detach one. On MySQL and MariaDB tables have no owner.
 fn owners(graph: &Graph, rule: &Rule, table: &Table, catalog: &Catalog, found: &mut Vec<Finding>) {
+    if catalog.dialect != Dialect::Postgres {
+        return;
+    }
     let ours = role_name(catalog.dialect, &control_name(graph), "owner");
     let archived = rule.archived().iter();
     let detaches = archived

@@ -661,12 +661,17 @@ fn the_check_proposes_the_strategy_and_says_what_it_needs(dialect: Dialect) {
         told.map(|it| format!("{} {}: {} ({})", it.code, it.object, it.message, it.help))
             .collect::<Vec<_>>()
     };
-    let own = found(EXAMPLE);
-    assert!(
-        !own.iter()
-            .any(|it| it.starts_with("partition") || it.starts_with("not-partitioned")),
-        "{dialect:?} {own:#?}"
-    );
+    for spec in [
+        EXAMPLE.to_owned(),
+        super::archive::spec_of("event-log-check"),
+    ] {
+        let own = found(&spec);
+        assert!(
+            !own.iter()
+                .any(|it| it.starts_with("partition") || it.starts_with("not-partitioned")),
+            "{dialect:?} {own:#?}"
+        );
+    }
     let aged = without_ahead().replace("strategy  = \"partition\"", "strategy  = \"age\"");
     let proposed = found(&aged);
     assert!(

@@ -144,7 +144,7 @@ impl Session {
         let sql = self.calls.install_lock_holder();
         let rows = self.database.query(&sql, &[Some(&control)])?;
         let failure = Failure::new(format!(
-            "another installation of `{control}` is in progress"
+            "another installation or uninstallation of `{control}` is in progress"
         ));
         let Some(row) = rows.first() else {
             return Err(failure.hint("it has just finished: try again").into());
@@ -158,7 +158,7 @@ impl Session {
         }
         Err(failure
             .detail(format!("the installation lock is held by {holder}"))
-            .hint("wait for it to finish; if that session is not installing, end it")
+            .hint("wait for it to finish; if that session does neither, end it")
             .into())
     }
 

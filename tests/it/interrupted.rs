@@ -332,7 +332,7 @@ fn an_uninstallation_waits_for_no_installation(dialect: Dialect) -> Result<()> {
         ),
     })?;
     let told = stage.windrow("uninstall --yes", 2)?;
-    let said = format!("another installation of `{control}` is in progress");
+    let said = format!("another installation or uninstallation of `{control}` is in progress");
     ensure!(told.contains(&said), "{told}");
     ensure!(stage.roles() == 3, "{told}");
     stage.windrow("uninstall", 0)?;

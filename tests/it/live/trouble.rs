@@ -311,7 +311,7 @@ fn half_an_installation_is_told_and_gone_over() {
     database.windrow("install SPEC").expect(
         2,
         &[
-            "error: another installation of `windrow_dolphinscheduler` is in progress",
+            "error: another installation or uninstallation of `windrow_dolphinscheduler` is in progress",
             "detail: the installation lock is held by session ",
             "user `postgres`, application `windrow`",
             "wait for it to finish",
@@ -374,7 +374,7 @@ fn a_lock_for_nothing_is_told(database: &mut Database) {
         2,
         &[
             &format!("held by session {pid}, user `nick`, application `mine`"),
-            "if that session is not installing, end it",
+            "if that session does neither, end it",
         ],
     );
     database.sql(&format!("SELECT pg_terminate_backend({pid}, 10000)"));

@@ -274,7 +274,7 @@ fn two_installations_do_not_meet() {
         server.windrow("install SPEC").expect(
             2,
             &[
-                "another installation of `windrow_dolphinscheduler` is in progress",
+                "another installation or uninstallation of `windrow_dolphinscheduler` is in progress",
                 "the installation lock is held by session ",
                 "user `root`",
             ],

@@ -1,9 +1,12 @@
 //! Which windrow installed last: an older one does not know what that one made, and replaces routines by its own.
 
 use super::Session;
+use crate::dialect::Dialect;
 use crate::failure::{self, Failure};
+use crate::render;
 
-/// Refuses where a newer windrow has installed, and where nobody can see what is. Files that were applied by hand note no version.
+/// Refuses where a newer windrow has installed, and where this account cannot see which one did. Files that were applied by hand note
+/// no version.
 pub(super) fn refuse_older(session: &mut Session, control: &str, own: &str) -> anyhow::Result<()> {
     // An installation of an earlier version, or none, has no such table.
     let rows = session.database.query(&session.calls.versions(), &[]);
@@ -11,11 +14,14 @@ pub(super) fn refuse_older(session: &mut Session, control: &str, own: &str) -> a
     if let Err(error) = &rows
         && failure::errno(error).is_none()
         && failure::is_denied(error)
+        && !broke_off(session, control)?
     {
         return Err(Failure::new(format!(
             "this account may not read what is installed in `{control}`"
         ))
-        .hint("whoever installed it, or a superuser, can make this account a member of its operator role")
+        .hint(
+            "whoever installed it, or a superuser, can make this account a member of its operator role that inherits its rights",
+        )
         .into());
     }
     let mut known = rows
@@ -33,6 +39,25 @@ pub(super) fn refuse_older(session: &mut Session, control: &str, own: &str) -> a
         .into()),
         _ => Ok(()),
     }
+}
+
+/// Whether this account is a member that is denied what the role itself has no right to: an installation that broke off has not come to
+/// `51_rights.sql`, and whoever began it gave the membership of the owner role back. It is gone on with.
+fn broke_off(session: &mut Session, control: &str) -> anyhow::Result<bool> {
+    let role = |suffix| render::role_name(Dialect::Postgres, control, suffix);
+    let (operator, owner) = (role("operator"), role("owner"));
+    let sql = "SELECT 1 FROM pg_catalog.pg_roles AS r JOIN pg_catalog.pg_namespace AS n ON n.nspname = $1
+               LEFT JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'installed_version'
+               WHERE r.rolname = $2
+                 AND NOT (pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
+                     AND pg_catalog.has_table_privilege(r.oid, c.oid, 'SELECT'))
+                 AND EXISTS (
+                     SELECT FROM pg_catalog.pg_roles AS m
+                     WHERE m.rolname IN ($2, $3) AND pg_catalog.pg_has_role(current_user, m.oid, 'MEMBER')
+                 )";
+    let parameters = [control, &operator, &owner].map(Some);
+    let rows = session.database.query(sql, &parameters)?;
+    Ok(!rows.is_empty())
 }
 
 /// Whether one version comes after another. What follows the three numbers, such as a commit, says nothing of that.

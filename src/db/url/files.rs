@@ -25,6 +25,11 @@ pub(super) const IGNORED_POSTGRES: &[&str] = &[
     "tcp_user_timeout",
 ];
 
+/// Whether such a parameter asks for nothing.
+pub(super) fn is_ignored(name: &str, value: &str) -> bool {
+    IGNORED_POSTGRES.contains(&name) && (name, value) != ("gssencmode", "require")
+}
+
 /// A file that is not there is no mistake where nobody named it.
 fn text(file: &Path, is_named: bool) -> Result<Option<String>, String> {
     match fs::read_to_string(file) {
@@ -98,7 +103,7 @@ fn section(name: &str, file: &Path, text: &str, given: &mut Given) -> Result<boo
             Some(("service", _)) => {
                 return Err(origin.blame("a service cannot name another one".to_owned()));
             }
-            Some((name, _)) if IGNORED_POSTGRES.contains(&name) => {}
+            Some((name, value)) if is_ignored(name, value) => {}
             Some((name, value)) => given.offer(name, value.to_owned(), origin),
             None => return Err(origin.blame("neither `[service]` nor `name=value`".to_owned())),
         }

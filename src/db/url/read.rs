@@ -65,10 +65,11 @@ const POSTGRES_VARIABLES: &[(&str, &str)] = &[
 /// Variables of libpq that ask for a protection, or for another server, which windrow cannot give, and their values that do not.
 const REFUSED_VARIABLES: &[(&str, &[&str])] = &[
     ("PGCHANNELBINDING", &["disable", "prefer"]),
+    ("PGGSSENCMODE", &["disable", "prefer"]),
     ("PGHOSTADDR", &[]),
     ("PGREQUIREAUTH", &[]),
     ("PGREQUIREPEER", &[]),
-    ("PGREQUIRESSL", &["0"]),
+    ("PGSSLCERTMODE", &["disable", "allow"]),
     ("PGSSLCRL", &[]),
     ("PGSSLCRLDIR", &[]),
     ("PGSSLMINPROTOCOLVERSION", &["TLSv1", "TLSv1.1", "TLSv1.2"]),
@@ -125,6 +126,12 @@ pub(super) fn read(scheme: Scheme, rest: &str, around: &Surroundings) -> Result<
                 if let Some(value) = around.variable(variable) {
                     given.offer(name, value.to_owned(), Origin::Variable(variable));
                 }
+            }
+            // Of an older libpq: whatever begins otherwise asks for nothing.
+            let required = around.variable("PGREQUIRESSL");
+            if required.is_some_and(|value| value.starts_with('1')) {
+                let origin = Origin::Variable("PGREQUIRESSL");
+                given.offer("sslmode", "require".to_owned(), origin);
             }
         }
         Scheme::Mysql | Scheme::Mariadb => {
@@ -205,7 +212,7 @@ fn address(scheme: Scheme, rest: &str) -> Result<Given, String> {
             Scheme::Postgres => (POSTGRES_PARAMETERS, name.to_owned()),
             Scheme::Mysql | Scheme::Mariadb => (MYSQL_PARAMETERS, name.replace('_', "-")),
         };
-        if scheme == Scheme::Postgres && files::IGNORED_POSTGRES.contains(&&*name) {
+        if scheme == Scheme::Postgres && files::is_ignored(&name, &value) {
             continue;
         }
         if !known.contains(&&*name) {
@@ -428,6 +435,10 @@ fn word<T: Copy>(name: &str, value: &str, words: Words<T>) -> Result<T, String> 
 }
 
 fn unknown_parameter(name: &str, known: &[&'static str]) -> String {
+    // With another value it is passed over.
+    if files::IGNORED_POSTGRES.contains(&name) {
+        return format!("windrow cannot do what `{name}` asks for");
+    }
     // Of a misspelt `pasword=…` the name is shown, the value never is.
     let near = known
         .iter()

@@ -57,20 +57,46 @@ fn what_libpq_would_have_done_is_done_or_refused() {
         let variables = [(name.to_owned(), value.to_owned())];
         Url::within("postgres://app@db/prod", &Surroundings::of(variables))
     };
-    for name in [
-        "PGCHANNELBINDING",
-        "PGHOSTADDR",
-        "PGREQUIREAUTH",
-        "PGSSLCRL",
+    for (name, value) in [
+        ("PGCHANNELBINDING", "require"),
+        ("PGGSSENCMODE", "require"),
+        ("PGHOSTADDR", "127.0.0.1"),
+        ("PGREQUIREAUTH", "scram-sha-256"),
+        ("PGSSLCERTMODE", "require"),
+        ("PGSSLCRL", "x"),
     ] {
         let error = format!(
             "{:#}",
-            anyhow::Error::from(within(name, "x").expect_err(name))
+            anyhow::Error::from(within(name, value).expect_err(name))
         );
         assert!(error.contains(name), "{error}");
     }
-    within("PGGSSENCMODE", "x").expect("it asks for nothing");
-    within("PGCHANNELBINDING", "prefer").expect("it asks for nothing");
+    for (name, value) in [
+        ("PGCHANNELBINDING", "prefer"),
+        ("PGGSSENCMODE", "prefer"),
+        ("PGGSSENCMODE", "disable"),
+        ("PGSSLCERTMODE", "allow"),
+    ] {
+        within(name, value).expect("it asks for nothing");
+    }
+    for (value, mode) in [
+        ("1", SslMode::Require),
+        ("0", SslMode::Prefer),
+        ("off", SslMode::Prefer),
+    ] {
+        let url = within("PGREQUIRESSL", value).expect("it is done");
+        assert_eq!(url.ssl_mode, mode, "{value}");
+    }
+    let address = "postgres://app@db/prod?gssencmode=";
+    parse(&format!("{address}prefer"));
+    let error = format!("{address}require")
+        .parse::<Url>()
+        .map_err(anyhow::Error::from);
+    let text = error.map_err(|error| format!("{error:#}")).err();
+    assert!(
+        text.is_some_and(|it| it.ends_with("windrow cannot do what `gssencmode` asks for")),
+        "it asks for a protection"
+    );
 }
 
 #[test]

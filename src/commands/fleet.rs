@@ -29,26 +29,15 @@ use queue::Queue;
 /// How many names the line of the progress shows.
 const SHOWN: usize = 4;
 
-/// What the inventory, or `fleet` itself, says for each call.
-const SAID_ONCE: [&str; 5] = [
-    "--url",
-    "--database",
-    "--password-file",
-    "--output",
-    "--quiet",
-];
+/// What the inventory says for each call. With an address of its own, every call would be about the same database.
+const OF_INVENTORY: [&str; 3] = ["--url", "--database", "--password-file"];
+
+/// What `fleet` itself says for each call.
+const OF_FLEET: [&str; 2] = ["--output", "--quiet"];
 
 /// Calls a command on every database of the inventory that is meant.
 pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut names = args.arguments.iter().filter_map(|it| it.split('=').next());
-    if let Some(name) = names.find(|name| SAID_ONCE.contains(name)) {
-        // With an address of its own, every call would be about the same database.
-        return Err(Failure::new(format!(
-            "`{name}` cannot be among the arguments behind `--`"
-        ))
-        .hint("the inventory says which databases are meant, and how to reach them")
-        .into());
-    }
+    refuse_said_once(&args.arguments)?;
     let inventory = load(&args.inventory, ui)?;
     let mut targets = inventory
         .select(&args.group, &args.only)
@@ -111,6 +100,24 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
         (0, _) => Exit::Found,
         _ => Exit::Failed,
     })
+}
+
+/// Refuses arguments for each call that each is given anyway.
+fn refuse_said_once(arguments: &[String]) -> Result<(), Failure> {
+    for name in arguments.iter().filter_map(|it| it.split('=').next()) {
+        let hint = if OF_INVENTORY.contains(&name) {
+            "the inventory says which databases are meant, and how to reach them"
+        } else if OF_FLEET.contains(&name) {
+            "write it in front of `--`: it says how the answers of all calls are shown"
+        } else {
+            continue;
+        };
+        return Err(Failure::new(format!(
+            "`{name}` cannot be among the arguments behind `--`"
+        ))
+        .hint(hint));
+    }
+    Ok(())
 }
 
 fn load(path: &Path, ui: &Ui) -> anyhow::Result<Inventory> {

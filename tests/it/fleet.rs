@@ -293,11 +293,21 @@ fn what_cannot_be_read_is_an_error() {
     let (code, error) = stage.fleet("status", &["--timeout", "3 parsecs"]);
     assert_eq!(code, 2, "{error}");
     // Every database would be the same one.
-    for word in ["--url", "--database=postgres://db/x", "--output"] {
+    let inventory = "the inventory says";
+    let front = "write it in front of";
+    for (word, hint) in [
+        ("--url", inventory),
+        ("--database=postgres://db/x", inventory),
+        ("--output", front),
+        ("--quiet", front),
+    ] {
         let (code, error) = stage.fleet("status", &["--", word, "json"]);
         let text = error.to_string();
         assert_eq!(code, 2, "{error}");
-        assert!(text.contains("cannot be among the arguments"), "{text}");
+        assert!(
+            text.contains("cannot be among the arguments") && text.contains(hint),
+            "{text}"
+        );
     }
 }
 

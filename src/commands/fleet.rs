@@ -1,6 +1,6 @@
 //! `fleet`: one command on many databases, each by a windrow of its own, so that none can hold up or bring down another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
@@ -51,18 +51,18 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
         timeout: args.timeout.as_deref().map(timeout).transpose()?,
     };
     let journal = Journal::of(args, &targets);
-    let done: BTreeSet<String> = match args.resume {
+    let done: BTreeMap<String, u64> = match args.resume {
         true => journal.read()?,
-        false => BTreeSet::new(),
+        false => BTreeMap::new(),
     };
     journal.begin(&done)?;
     // The first interrupt ends what is under way, by the handlers of those that work; the second ends this program.
     interrupt::cancels(Box::new(|| Ok(())))?;
     let left: Vec<usize> = (0..targets.len())
-        .filter(|at| !done.contains(&targets[*at].name))
+        .filter(|at| !done.contains_key(&targets[*at].name))
         .collect();
     let (canaries, others) = left.split_at(args.canary.min(left.len()));
-    let mut ended: Vec<Option<FleetDatabase>> = targets.iter().map(|_| None).collect();
+    let mut ended: Vec<Option<Ended>> = targets.iter().map(|_| None).collect();
     let title = format!("fleet {}", args.command.name());
     let mut on = |round| {
         on_each(
@@ -77,19 +77,24 @@ pub(super) fn fleet(args: &Fleet, ui: &Ui) -> anyhow::Result<Exit> {
     if on(canaries) {
         on(others);
     }
+    let mut clean = done.clone();
+    for ended in ended.iter().flatten().filter(|it| it.database.is_clean()) {
+        clean.insert(ended.database.name.clone(), ended.at);
+    }
     let databases: Vec<FleetDatabase> = targets
         .iter()
         .zip(ended)
-        .map(|(target, ended)| {
-            ended.unwrap_or_else(|| match done.contains(&target.name) {
-                true => without_a_call(target, FleetOutcome::DoneBefore),
-                false => without_a_call(target, FleetOutcome::NotStarted),
-            })
+        .map(|(target, ended)| match ended {
+            Some(ended) => ended.database,
+            None if done.contains_key(&target.name) => {
+                without_a_call(target, FleetOutcome::DoneBefore)
+            }
+            None => without_a_call(target, FleetOutcome::NotStarted),
         })
         .collect();
     let answer = answer(args, databases);
     let halted = answer.not_started > 0 || interrupt::hit();
-    journal.write(halted, &answer.databases)?;
+    journal.write(halted, &clean)?;
     let document = serde_json::to_value(&answer)?;
     show(ui, args.output, &document, || report::fleet(&answer));
     if halted && args.output == Output::Text {
@@ -193,10 +198,16 @@ fn one_for_each_spec(targets: &[Target]) -> anyhow::Result<Vec<Target>> {
     Ok(paths.iter().filter_map(first).collect())
 }
 
+/// What a call came to on a database, and when, as seconds since 1970.
+struct Ended {
+    database: FleetDatabase,
+    at: u64,
+}
+
 /// What happens to a database.
 enum Event {
     Begins(usize),
-    Ends(usize, FleetDatabase),
+    Ends(usize, Ended),
 }
 
 /// Calls the command on each of these targets, so many at once and one of each server: whether all ended clean. After an
@@ -207,7 +218,7 @@ fn on_each(
     jobs: usize,
     call: &Call<'_>,
     (title, ui): (&str, &Ui),
-    ended: &mut [Option<FleetDatabase>],
+    ended: &mut [Option<Ended>],
 ) -> bool {
     let queue = Queue::new(targets, round);
     let (sender, events) = mpsc::channel();
@@ -218,7 +229,10 @@ fn on_each(
                 while let Some(at) = queue.take() {
                     // The main thread hears every event, until all of these threads have ended.
                     let _ = sender.send(Event::Begins(at));
-                    let ended = call.on(&targets[at]);
+                    let ended = Ended {
+                        database: call.on(&targets[at]),
+                        at: journal::now(),
+                    };
                     queue.free(at);
                     let _ = sender.send(Event::Ends(at, ended));
                 }
@@ -242,7 +256,7 @@ fn on_each(
         }
     });
     let mut round = round.iter().map(|at| &ended[*at]);
-    round.all(|it| it.as_ref().is_some_and(FleetDatabase::is_clean))
+    round.all(|it| it.as_ref().is_some_and(|it| it.database.is_clean()))
 }
 
 /// How far a call is, in a line: `12 of 60, 1 failed; at work: a, b and 3 others`.
@@ -250,11 +264,12 @@ fn far(
     targets: &[Target],
     total: usize,
     at_work: &BTreeSet<usize>,
-    ended: &[Option<FleetDatabase>],
+    ended: &[Option<Ended>],
 ) -> String {
-    let failed = ended.iter().flatten().filter(|it| it.is_failed()).count();
-    let found = ended.iter().flatten().filter(|it| it.is_found()).count();
-    let count = ended.iter().flatten().count();
+    let ended = ended.iter().flatten().map(|it| &it.database);
+    let failed = ended.clone().filter(|it| it.is_failed()).count();
+    let found = ended.clone().filter(|it| it.is_found()).count();
+    let count = ended.count();
     let mut text = format!("{count} of {total}");
     for (number, word) in [(failed, "failed"), (found, "with findings")] {
         if number > 0 {

@@ -5,7 +5,7 @@ mod stage;
 
 use std::fs;
 use std::process::{Child, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::Value;
 use windrow::dialect::Dialect;
@@ -373,20 +373,38 @@ fn what_was_done_with_another_spec_is_done_again() {
         code == 2 && message.contains("about other databases"),
         "{refused:#}"
     );
-    let kept = fs::File::options()
-        .append(true)
-        .open(stage.path("fleet.toml.generate.json"))
-        .expect("what is kept of the call");
-    let now = SystemTime::now();
-    kept.set_modified(now - Duration::from_secs(25 * 60 * 60))
-        .expect("an earlier time");
-    let (code, refused) = stage.fleet("generate", &["--resume", "--", "--out", "out"]);
+    let hours_ago = |name: &str, hours: u64| {
+        let file = stage.path("fleet.toml.generate.json");
+        let text = fs::read_to_string(&file).expect("what is kept of the call");
+        let mut kept: Value = serde_json::from_str(&text).expect("a document");
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let at = now.expect("a time").as_secs() - hours * 60 * 60;
+        kept["ended"][name] = at.into();
+        fs::write(&file, kept.to_string()).expect("an earlier time");
+        at
+    };
+    let out = ["--resume", "--", "--out", "out"];
+    hours_ago("a.toml", 25);
+    hours_ago("b.toml", 25);
+    let (code, refused) = stage.fleet("generate", &out);
     let message = refused["error"]["message"].to_string();
     assert!(
         code == 2 && message.contains("more than a day ago"),
         "{refused:#}"
     );
-    kept.set_modified(now).expect("a time");
+    // Each by itself, and from when it was done, however often the call is continued.
+    let at = hours_ago("b.toml", 23);
+    let canary = ["--resume", "--canary", "2", "--", "--out", "out"];
+    let (code, halted) = stage.fleet("generate", &canary);
+    assert_eq!(
+        (code, of(&halted, "done_before"), of(&halted, "clean")),
+        (2, vec!["b.toml".to_owned()], vec!["a.toml".to_owned()]),
+        "{halted:#}"
+    );
+    let text = fs::read_to_string(stage.path("fleet.toml.generate.json"));
+    let kept: Value = serde_json::from_str(&text.expect("a file")).expect("a document");
+    assert_eq!(kept["ended"]["b.toml"], at, "{kept:#}");
+    assert!(kept["ended"]["a.toml"].as_u64() > Some(at), "{kept:#}");
     stage.write("b.toml", &spec("b").replace("expires_at", "ends_at"));
     stage.write("c.toml", &spec("c"));
     let (code, resumed) = stage.fleet("generate", &["--resume", "--", "--out", "out"]);

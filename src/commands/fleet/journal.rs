@@ -1,23 +1,22 @@
 //! What a call that did not come to its end has done, so that the next one can continue.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use crate::answers::FleetDatabase;
 use crate::cli::Fleet;
 use crate::failure::Failure;
 use crate::fleet::Target;
 use crate::render;
 use crate::version::VERSION;
 
-/// How long a call can be continued: later, what was done then may have been undone since.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// For how many seconds what a call did on a database counts: later, it may have been undone since.
+const KEPT: u64 = 24 * 60 * 60;
 
 /// The file next to the inventory, and the call that it is about.
 pub(super) struct Journal {
@@ -36,6 +35,15 @@ struct Kept {
     selection: Vec<String>,
     /// The databases on which the command ended clean, with the state in which each was.
     clean: BTreeMap<String, String>,
+    /// When it did, however many calls ago that was. Files of earlier versions do not say it.
+    #[serde(default)]
+    ended: BTreeMap<String, u64>,
+}
+
+/// Now, as seconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
 }
 
 impl Journal {
@@ -50,6 +58,7 @@ impl Journal {
                 arguments: args.arguments.clone(),
                 selection: args.group.iter().chain(&args.only).cloned().collect(),
                 clean: BTreeMap::new(),
+                ended: BTreeMap::new(),
             },
             states: targets
                 .iter()
@@ -58,8 +67,8 @@ impl Journal {
         }
     }
 
-    /// The databases that need no further call: what they were called with is what it would be now.
-    pub(super) fn read(&self) -> Result<BTreeSet<String>, Failure> {
+    /// The databases that need no further call, with when they ended: what they were called with is what it would be now.
+    pub(super) fn read(&self) -> Result<BTreeMap<String, u64>, Failure> {
         let name = self.path.display();
         let text = fs::read_to_string(&self.path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::new(format!(
@@ -69,16 +78,17 @@ impl Journal {
             .hint("leave `--resume` out"),
             _ => Failure::new(format!("cannot read `{name}`")).caused_by(error),
         })?;
-        let written = fs::metadata(&self.path).and_then(|it| it.modified());
-        if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT)) {
-            return Err(
-                Failure::new("the interrupted call ended more than a day ago")
-                    .detail(format!("it is kept in `{name}`"))
-                    .hint("leave `--resume` out: what was done then may have been undone since"),
-            );
-        }
         let kept: Kept = serde_json::from_str(&text)
             .map_err(|error| Failure::new(format!("cannot read `{name}`")).caused_by(error))?;
+        let now = now();
+        let is_recent = |ended: &u64| now.saturating_sub(*ended) <= KEPT;
+        if !kept.ended.is_empty() && !kept.ended.values().any(is_recent) {
+            return Err(Failure::new(
+                "all that the interrupted call has done was more than a day ago",
+            )
+            .detail(format!("it is kept in `{name}`"))
+            .hint("leave `--resume` out: what was done then may have been undone since"));
+        }
         if kept.arguments != self.call.arguments {
             return Err(Failure::new("the interrupted call had other arguments")
                 .detail(format!("they were: {}", words(&kept.arguments)))
@@ -94,21 +104,25 @@ impl Journal {
                     .hint("give the same `--group` and `--only`, or leave `--resume` out"),
             );
         }
-        let mut clean = kept.clean;
-        clean.retain(|name, state| self.states.get(name) == Some(state));
-        Ok(clean.into_keys().collect())
+        let mut ended = kept.ended;
+        ended.retain(|name, ended| {
+            is_recent(ended)
+                && self.states.contains_key(name)
+                && self.states.get(name) == kept.clean.get(name)
+        });
+        Ok(ended)
     }
 
     /// Forgets an earlier call when one begins: whatever ends this one, nobody continues that one.
-    pub(super) fn begin(&self, done: &BTreeSet<String>) -> anyhow::Result<()> {
+    pub(super) fn begin(&self, done: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         match self.path.exists() {
             true => self.keep(done),
             false => Ok(()),
         }
     }
 
-    /// Keeps what is clean, where databases are left; else there is nothing to continue.
-    pub(super) fn write(&self, left: bool, databases: &[FleetDatabase]) -> anyhow::Result<()> {
+    /// Keeps what is clean, with when it ended, where databases are left; else there is nothing to continue.
+    pub(super) fn write(&self, left: bool, clean: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         let name = self.path.display().to_string();
         if !left {
             return match fs::remove_file(&self.path) {
@@ -120,15 +134,15 @@ impl Journal {
                 _ => Ok(()),
             };
         }
-        let clean = databases.iter().filter(|it| it.is_clean());
-        self.keep(&clean.map(|it| it.name.clone()).collect())
+        self.keep(clean)
     }
 
-    fn keep(&self, clean: &BTreeSet<String>) -> anyhow::Result<()> {
+    fn keep(&self, clean: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         let mut states = self.states.clone();
-        states.retain(|name, _| clean.contains(name));
+        states.retain(|name, _| clean.contains_key(name));
         let kept = Kept {
             clean: states,
+            ended: clean.clone(),
             ..self.call.clone()
         };
         put(&self.path, &serde_json::to_string_pretty(&kept)?).map_err(|error| {

@@ -81,8 +81,9 @@ pub(crate) fn installed(
         Dialect::Postgres => "postgres",
         Dialect::Mysql | Dialect::Mariadb => "mysql",
     };
-    db::connect(&url(first).parse()?)?.execute(&format!("CREATE DATABASE {name}"))?;
-    let mut session = db::connect(&url(name).parse()?)?;
+    db::connect_as_application(&url(first).parse()?)?
+        .execute(&format!("CREATE DATABASE {name}"))?;
+    let mut session = db::connect_as_application(&url(name).parse()?)?;
     fill(&mut *session, dialect)?;
     for statement in statements {
         session

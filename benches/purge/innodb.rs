@@ -119,7 +119,7 @@ fn others(flavour: Flavour, plan: &Plan, families: u32, report: &mut Report) -> 
         let server = Mysql::start(&settings(flavour))?;
         let url = |database: &str| server.url(database, "root");
         let cpu = |_, work: &mut dyn FnMut() -> Result<()>| {
-            let mut session = windrow::db::connect(&url("mysql").parse()?)?;
+            let mut session = windrow::db::connect_as_application(&url("mysql").parse()?)?;
             at_rest(&mut session)?;
             on_one_core(&server)?;
             let before = server.cpu_seconds();

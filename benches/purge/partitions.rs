@@ -216,7 +216,7 @@ impl Lab {
                 format!("DROP DATABASE {way}; DROP DATABASE {control}"),
             ),
         };
-        db::connect(&url(database).parse()?)?.execute(&sql)
+        db::connect_as_application(&url(database).parse()?)?.execute(&sql)
     }
 }
 
@@ -227,7 +227,7 @@ fn writer(
     url: &str,
     first: i64,
 ) -> Result<impl FnMut() -> Result<()> + Send + use<>> {
-    let mut session = db::connect(&url.parse()?)?;
+    let mut session = db::connect_as_application(&url.parse()?)?;
     let later = format!("SELECT CAST({} AS char(10))", day(dialect, 2));
     let later = text(&mut *session, &later)?;
     let begin = match dialect {

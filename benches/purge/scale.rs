@@ -82,7 +82,7 @@ fn point(report: &mut Report, lab: Lab) -> Result<Point> {
     preview.end()?;
     let preview = began.elapsed().as_secs_f64() * 1e3;
 
-    let mut reader = db::connect(&lab.url.parse()?)?;
+    let mut reader = db::connect_as_application(&lab.url.parse()?)?;
     let idle = private_memory(lab.pid);
     let peak = Cell::new(idle);
     // The session that did the work is gone when the program is, and its time with it.

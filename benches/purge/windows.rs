@@ -42,7 +42,7 @@ pub(crate) fn measure(
             for (workers, times) in [(1, &mut alone), (2, &mut both)] {
                 anew(&mut *session, dialect, rule)?;
                 let mut sessions = (0..workers)
-                    .map(|_| db::connect(&url("windows").parse()?))
+                    .map(|_| db::connect_as_application(&url("windows").parse()?))
                     .collect::<Result<Vec<_>>>()?;
                 let ids = sessions
                     .iter_mut()

@@ -399,7 +399,7 @@ pub(super) fn done(session: &mut Session, call: &str) -> Result<()> {
 
 /// A session of the administrator.
 fn connect(server: &Mysql, database: &str) -> Result<Session> {
-    db::connect(&server.url(database, "root").parse()?)
+    db::connect_as_application(&server.url(database, "root").parse()?)
 }
 
 pub(super) fn text(session: &mut Session, sql: &str) -> Result<String> {

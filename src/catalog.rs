@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dialect::Dialect;
+use crate::graph::Graph;
 
 /// One schema of one database (on MySQL and MariaDB: one database), with the foreign keys that point into it from
 /// elsewhere.
@@ -190,68 +191,61 @@ pub struct Trigger {
 }
 
 impl Catalog {
-    /// Spells names like the given ones where the server makes no difference between upper and lower case: those of
-    /// columns on MySQL and MariaDB, and those of tables where `lower_case_table_names` says so. One that is given as it is stays.
-    pub fn spell_like(&mut self, names: &[impl AsRef<str>]) {
+    /// Spells names as a spec has them where the server makes no difference between upper and lower case: those of columns on MySQL
+    /// and MariaDB, and those of tables where `lower_case_table_names` says so. What the spec has in a table counts there.
+    pub fn spell_like(&mut self, graph: &Graph) {
         if self.dialect == Dialect::Postgres {
             return;
         }
-        let known: BTreeMap<String, &str> = names
-            .iter()
-            .map(|name| (name.as_ref().to_lowercase(), name.as_ref()))
-            .collect();
-        // A column may have the name of another table's, but for its case.
-        let given: BTreeSet<&str> = names.iter().map(AsRef::as_ref).collect();
-        let like = |name: &str| {
-            let is_given = given.contains(name);
-            known.get(&name.to_lowercase()).filter(|_| !is_given)
-        };
-        let spell = |name: &mut String| {
-            if let Some(like) = like(name) {
-                (*like).clone_into(name);
+        let folds = self.folds_tables();
+        let spelling = Spelling::of(graph, self.schema.clone(), folds);
+        let spell = |table: &str, columns: &mut dyn Iterator<Item = &mut String>| {
+            for name in columns {
+                if let Some(like) = spelling.column(table, name) {
+                    *name = like.to_owned();
+                }
             }
         };
-        for table in self.tables.values_mut() {
+        for (name, table) in &mut self.tables {
             let columns = table.columns.iter_mut().map(|column| &mut column.name);
             let keys = table.indexes.iter_mut().flat_map(|index| &mut index.keys);
-            columns
-                .chain(keys)
-                .chain(&mut table.primary_key)
-                .for_each(spell);
+            spell(name, &mut columns.chain(keys).chain(&mut table.primary_key));
             for key in table
                 .foreign_keys
                 .iter_mut()
                 .chain(&mut table.referenced_by)
             {
-                let columns = key.columns.iter_mut().chain(&mut key.target_columns);
-                columns.for_each(spell);
+                spell(spelling.own(&key.table), &mut key.columns.iter_mut());
+                spell(
+                    spelling.own(&key.target),
+                    &mut key.target_columns.iter_mut(),
+                );
             }
         }
-        if !self.folds_tables() {
+        if !folds {
             return;
         }
-        let schema = self.schema.clone();
-        let spell_own = |name: &mut String| {
-            let own = name
-                .strip_prefix(&schema)
-                .and_then(|rest| rest.strip_prefix('.'));
-            if let Some(like) = own.and_then(like) {
-                *name = format!("{schema}.{like}");
+        let spell_table = |name: &mut String| {
+            if let Some(like) = spelling.table(name) {
+                *name = like.to_owned();
             }
         };
         for (mut name, what) in std::mem::take(&mut self.others) {
-            spell(&mut name);
+            spell_table(&mut name);
             self.others.insert(name, what);
         }
         for (mut name, mut table) in std::mem::take(&mut self.tables) {
-            spell(&mut name);
+            spell_table(&mut name);
             for key in table
                 .foreign_keys
                 .iter_mut()
                 .chain(&mut table.referenced_by)
             {
-                spell_own(&mut key.table);
-                spell_own(&mut key.target);
+                for whole in [&mut key.table, &mut key.target] {
+                    if let Some(like) = spelling.table(spelling.own(whole)) {
+                        *whole = format!("{}.{like}", spelling.schema);
+                    }
+                }
             }
             self.tables.insert(name, table);
         }
@@ -267,6 +261,53 @@ impl Catalog {
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.settings.get(name).map(String::as_str)
     }
+}
+
+/// How a spec spells tables and columns.
+struct Spelling<'a> {
+    schema: String,
+    folds: bool,
+    tables: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    names: BTreeSet<String>,
+}
+
+impl<'a> Spelling<'a> {
+    fn of(graph: &'a Graph, schema: String, folds: bool) -> Self {
+        Self {
+            schema,
+            folds,
+            tables: graph.named_columns(),
+            names: graph.names().into_iter().collect(),
+        }
+    }
+
+    /// A table of the schema without it; that of another one is nothing that the spec names.
+    fn own<'b>(&self, whole: &'b str) -> &'b str {
+        let rest = whole.strip_prefix(self.schema.as_str());
+        rest.and_then(|rest| rest.strip_prefix('.')).unwrap_or("")
+    }
+
+    fn table(&self, name: &str) -> Option<&str> {
+        let names = self.names.iter().map(String::as_str);
+        like(self.tables.keys().copied(), name).or_else(|| like(names, name))
+    }
+
+    fn column(&self, table: &str, name: &str) -> Option<&str> {
+        let table = match self.folds {
+            true => self.table(table).unwrap_or(table),
+            false => table,
+        };
+        let columns = self.tables.get(table).into_iter().flatten().copied();
+        let names = self.names.iter().map(String::as_str);
+        like(columns, name).or_else(|| like(names, name))
+    }
+}
+
+/// Of some names the one that is this, or is but for its case.
+fn like<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Option<&'a str> {
+    let small = name.to_lowercase();
+    let same = names.clone().find(|it| *it == name);
+    same.or_else(|| names.clone().find(|it| it.to_lowercase() == small))
 }
 
 impl CatalogTable {
@@ -286,57 +327,78 @@ impl CatalogTable {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_name_that_the_spec_has_is_not_spelt_like_another_one() {
-        let table = |key: &str| CatalogTable {
-            primary_key: vec![key.to_owned()],
+    fn graph(tables: &str) -> Graph {
+        let text = format!(
+            "name = 'x'\ndialects = ['mysql']\n[tables]\n{tables}\n[rules.r]\nstrategy = 'end-time'\nroot = 'Run'\n\
+             final = {{ state = 1 }}\nend_time = 'ended'\nretention = {{ default = '30d' }}\n"
+        );
+        let (spec, findings) = crate::spec::parse(&text);
+        let (graph, more) = crate::graph::build(&spec.expect("a spec"), &text);
+        assert!(
+            findings.is_empty() && more.is_empty(),
+            "{findings:?} {more:?}"
+        );
+        graph
+    }
+
+    fn table(columns: &[&str]) -> CatalogTable {
+        let columns = columns.iter().map(|name| CatalogColumn {
+            name: (*name).to_owned(),
+            ..CatalogColumn::default()
+        });
+        let columns: Vec<CatalogColumn> = columns.collect();
+        CatalogTable {
+            primary_key: columns.iter().map(|it| it.name.clone()).take(1).collect(),
+            columns,
             ..CatalogTable::default()
-        };
-        let mut catalog = Catalog {
+        }
+    }
+
+    fn catalog(tables: [(&str, CatalogTable); 2]) -> Catalog {
+        Catalog {
             dialect: Dialect::Mysql,
-            tables: [
-                ("job".to_owned(), table("ID")),
-                ("step".to_owned(), table("id")),
-            ]
-            .into(),
+            tables: tables.map(|(name, table)| (name.to_owned(), table)).into(),
             ..Catalog::default()
-        };
-        let folds = ("lower_case_table_names".to_owned(), "1".to_owned());
-        catalog.settings.extend([folds]);
-        for names in [
-            ["job", "step", "ID", "id", "Job"],
-            ["Job", "id", "ID", "step", "job"],
+        }
+    }
+
+    const FOLDS: &str = "lower_case_table_names";
+
+    #[test]
+    fn a_name_is_spelt_as_the_spec_has_it_in_its_table() {
+        let tables = "Run = { key = 'ID bigint' }\nstep = { key = 'id bigint', parents = ['run -> Run.ID'] }";
+        let graph = graph(tables);
+        for (run, step) in [
+            (["ID", "STATE"], ["id", "RUN"]),
+            (["id", "State"], ["ID", "Run"]),
         ] {
-            catalog.spell_like(&names);
-            assert_eq!(catalog.tables["job"].primary_key, ["ID"]);
-            assert_eq!(catalog.tables["step"].primary_key, ["id"]);
+            for folds in ["0", "1"] {
+                let name = if folds == "0" { "Run" } else { "run" };
+                let mut catalog = catalog([(name, table(&run)), ("step", table(&step))]);
+                catalog.settings.insert(FOLDS.to_owned(), folds.to_owned());
+                catalog.spell_like(&graph);
+                assert_eq!(catalog.tables["Run"].primary_key, ["ID"]);
+                assert!(catalog.tables["Run"].column("state").is_some());
+                assert_eq!(catalog.tables["step"].primary_key, ["id"]);
+                // A table has this name in other letters.
+                assert!(catalog.tables["step"].column("run").is_some());
+            }
         }
     }
 
     #[test]
     fn names_are_spelt_as_the_spec_has_them_where_the_server_does_not_care() {
-        let column = CatalogColumn {
-            name: "id_".to_owned(),
-            ..CatalogColumn::default()
-        };
-        let table = CatalogTable {
-            columns: vec![column],
-            primary_key: vec!["id_".to_owned()],
-            ..CatalogTable::default()
-        };
-        let mut catalog = Catalog {
-            dialect: Dialect::Mysql,
-            tables: [("act_hi".to_owned(), table)].into(),
-            ..Catalog::default()
-        };
-        catalog.spell_like(&["ACT_HI", "ID_"]);
-        assert!(catalog.tables["act_hi"].column("ID_").is_some());
-        let folds = ("lower_case_table_names".to_owned(), "1".to_owned());
-        catalog.settings.extend([folds]);
-        catalog.spell_like(&["ACT_HI", "ID_"]);
-        assert_eq!(catalog.tables["ACT_HI"].primary_key, ["ID_"]);
+        let graph = graph("Run = { key = 'ID_ bigint' }");
+        let mut catalog = catalog([("run", table(&["id_"])), ("other", table(&["id_"]))]);
+        catalog.spell_like(&graph);
+        assert!(catalog.tables["run"].column("ID_").is_some());
+        catalog.settings.insert(FOLDS.to_owned(), "1".to_owned());
+        catalog.spell_like(&graph);
+        assert_eq!(catalog.tables["Run"].primary_key, ["ID_"]);
+        assert!(catalog.tables.contains_key("other"));
         catalog.dialect = Dialect::Postgres;
-        catalog.spell_like(&["act_hi"]);
-        assert!(catalog.tables.contains_key("ACT_HI"));
+        catalog.tables = BTreeMap::from([("run".to_owned(), table(&["id_"]))]);
+        catalog.spell_like(&graph);
+        assert!(catalog.tables.contains_key("run"));
     }
 }

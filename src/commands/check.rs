@@ -118,7 +118,7 @@ pub(super) fn compare(
 ) -> anyhow::Result<Vec<Finding>> {
     let graph = &graph.named_for(calls.dialect());
     let mut catalog = database.catalog(render::home(graph, calls.dialect()))?;
-    catalog.spell_like(&graph.names());
+    catalog.spell_like(graph);
     let mut findings = fit::compare(graph, &catalog);
     for claims in render::claims(graph, calls.dialect())? {
         match database.query(&claims, &[]) {

@@ -198,7 +198,7 @@ fn outside(session: &mut Session, ui: &Ui) -> anyhow::Result<Vec<Drift>> {
     let dialect = session.server.dialect;
     let graph = &session.graph.named_for(dialect);
     let mut catalog = session.database.catalog(render::home(graph, dialect))?;
-    catalog.spell_like(&graph.names());
+    catalog.spell_like(graph);
     let mut found: Vec<Drift> = render::index_statements(&session.graph, dialect)
         .into_iter()
         .filter(|index| fit::lacks(graph, &catalog, &index.need))

@@ -72,7 +72,7 @@ pub(super) fn catalog(
 ) -> anyhow::Result<(Catalog, BTreeSet<String>)> {
     let named = graph.named_for(dialect);
     let mut catalog = database.catalog(render::home(&named, dialect))?;
-    catalog.spell_like(&named.names());
+    catalog.spell_like(&named);
     let mut unseen = BTreeSet::new();
     // A view in the place of a table is there: it is no table that may be left out.
     let tables = named.tables.iter().map(|table| &table.name);

@@ -58,7 +58,7 @@ pub(super) fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::R
             .into());
     }
     let mut catalog = session.database.catalog(render::home(&graph, dialect))?;
-    catalog.spell_like(&graph.names());
+    catalog.spell_like(&graph);
     let control = render::control_name(&graph);
     let installed = session.calls.installed();
     let installed = session.database.query(installed, &[Some(&control)])?;

@@ -1,7 +1,7 @@
 //! What statements look up besides the edges between tables of the spec: tables that they only read, and the columns by which
 //! they compare rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::column::Column;
 use crate::graph::{Edge, Graph, Newest, Rule, Single, Table, TableId};
@@ -153,8 +153,16 @@ impl Graph {
         columns
     }
 
-    /// The same of one rule.
+    /// The same of one rule, with each word of its SQL.
     fn decides(&self, rule: &Rule, table: &str) -> Vec<String> {
+        let names = self.decisive(rule, table).into_iter();
+        let names = names.map(|it| it.name.clone());
+        let words = rule.where_sql.iter().flat_map(|sql| names_in(sql));
+        names.chain(words).collect()
+    }
+
+    /// The same of one rule, without its SQL.
+    fn decisive<'a>(&'a self, rule: &'a Rule, table: &str) -> Vec<&'a Column> {
         let is = |id: TableId| self.table(id).name == table;
         let mut found: Vec<&Column> = Vec::new();
         if let Some(last) = rule.last.as_ref().filter(|it| is(it.table)) {
@@ -184,9 +192,53 @@ impl Graph {
                 found.extend(&timed.ended);
             }
         }
-        let names = found.into_iter().map(|it| it.name.clone());
-        let words = rule.where_sql.iter().flat_map(|sql| names_in(sql));
-        names.chain(words).collect()
+        found
+    }
+
+    /// The tables that the spec names, each with its columns, as far as they are no words of SQL: of those nobody knows whose they are.
+    pub fn named_columns(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for table in &self.tables {
+            let keys = table.key.iter().chain(table.unique.iter().flatten());
+            let conditions = table.r#final.own.iter().chain(&table.kept);
+            let columns = keys.chain(conditions.map(|it| &it.column));
+            let indexed = table.indexed.iter().flat_map(|it| it.split(", "));
+            let columns = columns.map(|it| it.name.as_str()).chain(indexed);
+            found.entry(&table.name).or_default().extend(columns);
+            let named = table.r#final.named.iter();
+            for it in named {
+                let parent = found.entry(&self.table(it.edge.parent).name).or_default();
+                parent.insert(&it.condition.column.name);
+            }
+        }
+        for it in self.compared_by_edges().into_iter().chain(self.compared()) {
+            found.entry(it.table).or_default().insert(it.own);
+            found.entry(it.parent).or_default().insert(it.named);
+        }
+        for it in self.rules.iter().flat_map(Rule::definitions) {
+            let columns = [it.key.name.as_str(), &it.column];
+            found.entry(&it.table).or_default().extend(columns);
+        }
+        for rule in &self.rules {
+            for table in &self.tables {
+                let columns = self.decisive(rule, &table.name).into_iter();
+                let columns = columns.map(|it| it.name.as_str());
+                found.entry(&table.name).or_default().extend(columns);
+            }
+            for it in &rule.hierarchy {
+                let own = found.entry(&self.table(it.table).name).or_default();
+                own.insert(&it.parent.name);
+            }
+            for it in &rule.artifacts {
+                let columns = it.host.iter().chain([&it.path]).map(String::as_str);
+                let own = found.entry(&self.table(it.table).name).or_default();
+                own.extend(columns);
+            }
+        }
+        for it in &self.ignored {
+            found.entry(&it.table).or_default();
+        }
+        found
     }
 
     /// What SQL of the spec names in a schema, with the schema. Without one, only what is the server's own is found.

@@ -196,7 +196,7 @@ fn findings(installation: &mut Installation) -> BTreeSet<(String, String)> {
         .session
         .catalog(&home)
         .expect("a readable catalog");
-    catalog.spell_like(&graph.names());
+    catalog.spell_like(&graph);
     fit::compare(&graph, &catalog)
         .into_iter()
         // What the throw-away server is told about itself.

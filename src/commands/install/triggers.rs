@@ -30,11 +30,11 @@ impl Triggers {
         let owner = render::role_name(dialect, &bundle.control, "owner");
         let owners = [owner.clone(), format!("{owner}@"), format!("{owner}@%")];
         let sql = "SELECT t.trigger_name, t.event_object_table, t.action_timing, t.event_manipulation, t.definer, t.sql_mode,
-                       t.action_statement
+                       t.action_statement, @@lower_case_table_names
                    FROM information_schema.triggers AS t WHERE t.event_object_schema = ?";
         for row in session.database.query(sql, &[Some(home)])? {
             let cells: Vec<String> = row.into_iter().map(Option::unwrap_or_default).collect();
-            let [name, table, time, event, definer, mode, body] = &cells[..] else {
+            let [name, table, time, event, definer, mode, body, folds] = &cells[..] else {
                 continue;
             };
             let [home, name, table] = [home, name, table].map(|it| dialect.ident(it));
@@ -42,18 +42,24 @@ impl Triggers {
             let Some(made) = made.iter().find(|it| trigger(it) == Some(&name)) else {
                 continue;
             };
+            // The server may write a table in small letters that the spec writes otherwise.
+            let spelt = |sql: &str| match folds.as_str() {
+                "0" => sql.to_owned(),
+                _ => sql.to_lowercase(),
+            };
+            let text = spelt(&made.sql);
             let of_table = format!(" ON {home}.{table} FOR EACH ROW\n");
             let shown = made.shown.as_ref();
             let mode = format!("sql_mode = '{mode}'");
             let mut files = bundle.files.iter();
             let file = files.find(|file| file.statements.iter().any(|it| trigger(it).is_some()));
-            let is_same = made.sql.contains(&format!("\n{time} {event}{of_table}"))
+            let is_same = text.contains(&spelt(&format!("\n{time} {event}{of_table}")))
                 && shown.is_some_and(|it| it.hash == render::body_fingerprint(dialect, body))
                 && owners.contains(definer)
                 && file.is_some_and(|file| file.text.contains(&mode));
             if is_same {
                 found.same.push(name);
-            } else if !made.sql.contains(&of_table) {
+            } else if !text.contains(&spelt(&of_table)) {
                 found.astray.push(name);
             }
         }

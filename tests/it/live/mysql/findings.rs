@@ -349,6 +349,25 @@ fn a_server_that_does_not_tell_capitals_apart() {
         2,
         &["table other.note references t_ds_alert_send_status by "],
     );
+    // A trigger as generated is left as it is, though the server writes its table in small letters.
+    server.sql("DROP DATABASE other");
+    let spec = std::fs::read_to_string(file.path()).expect("the spec");
+    let root = "root       = \"t_ds_workflow_instance\"\n";
+    let guarded = spec.replace(root, &format!("{root}orphan_guard = true\n"));
+    std::fs::write(file.path(), guarded).expect("a spec");
+    let made = "SELECT CONCAT_WS(' ', event_object_table, trigger_name, created) FROM information_schema.triggers
+                WHERE trigger_schema = 'dolphinscheduler' ORDER BY 1";
+    server.windrow(&format!("install {path}")).expect(0, &[]);
+    let before = server.texts(made);
+    assert!(
+        before
+            .iter()
+            .any(|it| it.starts_with("t_ds_alert_send_status ")),
+        "{before:?}"
+    );
+    server.sql("DO SLEEP(0.1)");
+    server.windrow(&format!("install {path}")).expect(0, &[]);
+    assert_eq!(server.texts(made), before);
 }
 
 fn who_may_not_look_is_told() {

@@ -108,20 +108,22 @@ impl Calls {
     }
 
     /// What follows a call that was cancelled, in the same session: it can end where the server lets nothing close the
-    /// ledger, and on MySQL it leaves its transaction open. Rows of partitions (`drops`) may be out of their table.
-    pub fn after_cancel(&self, drops: bool) -> Vec<String> {
+    /// ledger, and on MySQL it leaves its transaction open.
+    pub fn after_cancel(&self) -> Vec<String> {
         match self.dialect {
             Dialect::Postgres => vec![format!("SELECT {}.reap()", self.control)],
-            Dialect::Mysql | Dialect::Mariadb => {
-                let mut calls = vec![
-                    "ROLLBACK".to_owned(),
-                    format!("CALL {}.reap()", self.control),
-                ];
-                if drops {
-                    calls.push(format!("CALL {}.give_back()", self.control));
-                }
-                calls
-            }
+            Dialect::Mysql | Dialect::Mariadb => vec![
+                "ROLLBACK".to_owned(),
+                format!("CALL {}.reap()", self.control),
+            ],
+        }
+    }
+
+    /// Puts rows of partitions back that a run took out of their table (MySQL, MariaDB).
+    pub fn give_back(&self) -> Option<String> {
+        match self.dialect {
+            Dialect::Postgres => None,
+            Dialect::Mysql | Dialect::Mariadb => Some(format!("CALL {}.give_back()", self.control)),
         }
     }
 

@@ -165,11 +165,7 @@ fn call(
         watch(&result, watcher, &progress, backend, total, procedure, ui)
     });
     if rows.is_err() && interrupt::hit() {
-        let drops = session.graph.rules.iter().any(Rule::drops_partitions);
-        for statement in session.calls.after_cancel(drops) {
-            // Where the session is gone too, the next run does it.
-            let _ = session.database.execute(&statement);
-        }
+        tidy_up(&mut session, procedure, options, ui);
     }
     let document = document(rows.map_err(|error| interrupt::explain(error, &name))?)?;
     if document.is_null() {
@@ -195,6 +191,24 @@ fn call(
     } else {
         Exit::Clean
     })
+}
+
+/// What follows a call that was cancelled. Only a run that deletes takes rows of partitions out of their table: to put them back waits
+/// for other runs, and may copy a whole partition.
+fn tidy_up(session: &mut Session, procedure: &str, options: &Value, ui: &Ui) {
+    let rules = &session.graph.rules;
+    let takes_out = procedure == "run"
+        && options["dry_run"] != Value::Bool(true)
+        && rules.iter().any(Rule::drops_partitions);
+    // Where the session is gone too, the next run does it.
+    for statement in session.calls.after_cancel() {
+        let _ = session.database.execute(&statement);
+    }
+    if let Some(statement) = session.calls.give_back().filter(|_| takes_out) {
+        ui.note("rows of partitions that are out of their table go back (`give_back`)");
+        let _progress = ui.progress("give_back", None);
+        let _ = session.database.execute(&statement);
+    }
 }
 
 /// Settings of the session that runs: its own budget limits it, and it ends when this process is gone.

@@ -29,12 +29,15 @@ mod speed;
 mod uninstall;
 
 use crate::cli::Command;
+use crate::interrupt;
 use crate::ui::Ui;
 
 pub use answer::Exit;
 
 /// Does what the command line says.
 pub fn dispatch(command: Command, ui: &Ui) -> anyhow::Result<Exit> {
+    let told = *ui;
+    interrupt::told_by(move |text| told.warning(text));
     match command {
         Command::Check(args) => check::check(&args, ui),
         Command::Inspect(args) => inspect::inspect(&args, ui),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use crate::db::Cancel;
 use crate::failure::Failure;
@@ -9,6 +10,14 @@ use crate::failure::Failure;
 static HIT: AtomicBool = AtomicBool::new(false);
 static CANCEL: Mutex<Option<Cancel>> = Mutex::new(None);
 static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
+static TELL: OnceLock<Tell> = OnceLock::new();
+
+type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Who says that an interrupt cancelled nothing. The first one stays.
+pub fn told_by(tell: impl Fn(&str) + Send + Sync + 'static) {
+    let _ = TELL.set(Box::new(tell));
+}
 
 /// From now on, an interrupt cancels what this session runs. A second one ends windrow at once.
 pub fn cancels(cancel: Cancel) -> anyhow::Result<()> {
@@ -55,17 +64,25 @@ fn on_interrupt() {
         )]
         std::process::exit(2);
     }
-    repeat();
+    // A second interrupt is not to wait for the end of this.
+    if thread::Builder::new().spawn(cancel_and_tell).is_err() {
+        cancel_and_tell();
+    }
 }
 
-/// Cancels once more what did not end.
+/// Cancels once more what did not end. What is in the way was told the first time.
 pub fn repeat() {
-    if let Some(cancel) = CANCEL
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .as_ref()
-    {
-        // Should this fail, the session is gone, and the main thread hears of it.
-        let _ = cancel();
+    let _ = cancel();
+}
+
+/// The session may live on though nothing could be cancelled: the server has no connection left, or another one answers.
+fn cancel_and_tell() {
+    if let (Err(error), Some(tell)) = (cancel(), TELL.get()) {
+        tell(&format!("the statement was not cancelled: {error:#}"));
     }
+}
+
+fn cancel() -> anyhow::Result<()> {
+    let cancel = CANCEL.lock().unwrap_or_else(PoisonError::into_inner);
+    cancel.as_ref().map_or(Ok(()), |cancel| cancel())
 }

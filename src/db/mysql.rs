@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::consts::ColumnType;
@@ -221,21 +222,31 @@ impl Database for Mysql {
     fn cancel(&self) -> Cancel {
         // Who waits for this has pressed Ctrl-C: a server that does not answer is not waited for.
         let opts = OptsBuilder::from_opts(self.opts.clone())
+            .db_name(None::<String>)
             .read_timeout(Some(CANCEL_TIMEOUT))
             .write_timeout(Some(CANCEL_TIMEOUT));
         let opts = Opts::from(opts);
         let kill = format!("KILL QUERY {}", self.session);
         let place = self.place.clone();
         Box::new(move || {
-            let mut other = Conn::new(opts.clone()).map_err(statement_failure)?;
-            let there: Option<String> = other
-                .query_first(format!("SELECT {PLACE}"))
-                .map_err(statement_failure)?;
-            // There, somebody else has this number.
-            if there.as_deref() != Some(&*place) {
-                return Err(Failure::new("another server answers at this address").into());
+            // The next connection may reach the right one.
+            for _ in 0..CANCEL_ATTEMPTS {
+                let mut other = Conn::new(opts.clone()).map_err(statement_failure)?;
+                let there: Option<String> = other
+                    .query_first(format!("SELECT {PLACE}"))
+                    .map_err(statement_failure)?;
+                if there.as_deref() == Some(&*place) {
+                    return Ok(other.query_drop(&kill).map_err(statement_failure)?);
+                }
+                // There, somebody else has this number.
+                thread::sleep(CANCEL_PAUSE);
             }
-            Ok(other.query_drop(&kill).map_err(statement_failure)?)
+            let name: Vec<&str> = place.split(' ').take(2).collect();
+            Err(Failure::new(format!(
+                "another server answers at this address; `{kill}` on {} ends it",
+                name.join(":")
+            ))
+            .into())
         })
     }
 }
@@ -283,6 +294,10 @@ impl Replica {
 }
 
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often the server of a session is looked for behind its address.
+const CANCEL_ATTEMPTS: u32 = 10;
+const CANCEL_PAUSE: Duration = Duration::from_millis(100);
 
 /// Notes that say no more than that something was, or was not, there.
 const ROUTINE_NOTES: [i64; 18] = [

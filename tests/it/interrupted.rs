@@ -1,9 +1,13 @@
 //! What `install` and `uninstall` leave where they break off, and that they do not meet: at no moment is something deleted that a guard
 //! would have kept, and what somebody stopped stays stopped.
 
+use std::io::{BufRead as _, BufReader};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use windrow::dialect::Dialect;
@@ -12,7 +16,7 @@ use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, Session, dialect_of};
+use crate::support::installation::{Installation, Session, connect, dialect_of, server};
 use crate::support::patience::until;
 
 tests! {
@@ -20,6 +24,8 @@ tests! {
         an_installation_leaves_triggers_alone_that_are_as_generated,
         the_triggers_are_there_until_no_run_can_come,
         an_event_that_somebody_disabled_is_never_gone,
+        what_an_interrupt_does_not_reach_is_told,
+        rows_of_partitions_go_back_where_a_run_took_them_out,
     ],
     every_server: [
         an_uninstallation_that_is_interrupted_in_a_pause_ends,
@@ -166,6 +172,20 @@ impl Stage {
         render::role_name(self.database.dialect, &self.control, "owner")
     }
 
+    /// Lets each run sleep, and answers how to see that (MySQL and MariaDB).
+    fn runs_sleep(&mut self) -> String {
+        let (control, name) = (&self.control, &self.database.name);
+        let asleep = format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep' AND db IN ('{control}', '{name}')"
+        );
+        let trigger = format!(
+            "CREATE TRIGGER {control}.sleeps BEFORE INSERT ON {control}.run_rule FOR EACH ROW
+             BEGIN DECLARE v_slept int; SET v_slept = SLEEP(600); END"
+        );
+        self.database.execute(&trigger);
+        asleep
+    }
+
     /// Another session of which statements of windrow wait for a lock.
     fn holding(&self, sql: &str) -> Result<Session> {
         let mut open = self.database.connect();
@@ -298,13 +318,7 @@ fn an_uninstallation_that_is_interrupted_in_a_pause_ends(dialect: Dialect) -> Re
         format!("SELECT count(*) {session} AND state = 'idle'")
     };
     until("a pause", || Ok(stage.database.number(&rests) > 0))?;
-    let pid = uninstall.id().to_string();
-    ensure!(
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()?
-            .success()
-    );
+    interrupt(&uninstall)?;
     open.execute("COMMIT")?;
     let told = said("uninstall", &uninstall.wait_with_output()?, 2)?;
     for part in [
@@ -342,6 +356,156 @@ fn an_uninstallation_waits_for_no_installation(dialect: Dialect) -> Result<()> {
     })?;
     stage.windrow("uninstall --yes", 0)?;
     ensure!(stage.roles() == 0);
+    Ok(())
+}
+
+/// What stands in front of two servers.
+struct Balancer {
+    port: u16,
+    /// How many of the next connections go to the other server.
+    astray: Arc<AtomicU32>,
+}
+
+impl Balancer {
+    fn start(server: u16, other: u16) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let balancer = Self {
+            port: listener.local_addr()?.port(),
+            astray: Arc::default(),
+        };
+        let astray = Arc::clone(&balancer.astray);
+        thread::spawn(move || -> Result<()> {
+            for near in listener.incoming() {
+                let less = |left: u32| left.checked_sub(1);
+                let is_astray = astray.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+                let port = if is_astray.is_ok() { other } else { server };
+                let (near, far) = (near?, TcpStream::connect(("127.0.0.1", port))?);
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
+                    thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Write);
+                    });
+                }
+            }
+            Ok(())
+        });
+        Ok(balancer)
+    }
+}
+
+/// Behind a load balancer, another connection may be one to another server.
+fn what_an_interrupt_does_not_reach_is_told(flavour: Flavour) -> Result<()> {
+    let mut stage = Stage::of(dialect_of(flavour), "")?;
+    stage.windrow("install", 0)?;
+    stage.windrow("arm", 0)?;
+    let other = match flavour {
+        Flavour::Mysql => Flavour::Mariadb,
+        Flavour::Mariadb => Flavour::Mysql,
+    };
+    let port = |flavour| server(dialect_of(flavour)).port();
+    let balancer = Balancer::start(port(flavour), port(other))?;
+    let url = stage.database.superuser();
+    let url = url.replace(
+        &format!(":{}/", port(flavour)),
+        &format!(":{}/", balancer.port),
+    );
+    let asleep = stage.runs_sleep();
+    let mut interrupted = |astray| -> Result<Child> {
+        balancer.astray.store(0, Ordering::SeqCst);
+        let mut command = stage.command(&stage.path(), "run --no-estimate");
+        let command = command.env("WINDROW_URL", &url);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        until("a run that sleeps", || {
+            Ok(stage.database.number(&asleep) > 0)
+        })?;
+        balancer.astray.store(astray, Ordering::SeqCst);
+        interrupt(&child)?;
+        Ok(child)
+    };
+    // The next one is right.
+    let child = interrupted(2)?;
+    let told = said("run", &child.wait_with_output()?, 2)?;
+    ensure!(told.contains("interrupted while running"), "{told}");
+    ensure!(!told.contains("not cancelled"), "{told}");
+    // None is.
+    let mut child = interrupted(u32::MAX)?;
+    let stderr = child.stderr.take().context("no stderr")?;
+    let mut lines = BufReader::new(stderr).lines();
+    let warning = loop {
+        let line = lines.next().context("nothing is said")??;
+        if line.contains("not cancelled") {
+            break line;
+        }
+    };
+    ensure!(
+        warning.contains("another server answers at this address; `KILL QUERY "),
+        "{warning}"
+    );
+    // What it says helps.
+    let kill = warning.split('`').nth(1).context("no statement")?;
+    stage.database.execute(kill);
+    let rest: Vec<String> = lines.collect::<std::io::Result<_>>()?;
+    let told = rest.join("\n");
+    ensure!(told.contains("interrupted while running"), "{told}");
+    ensure!(child.wait()?.code() == Some(2), "{told}");
+    Ok(())
+}
+
+/// Does what Ctrl-C does.
+fn interrupt(child: &Child) -> Result<()> {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status()?;
+    ensure!(sent.success());
+    Ok(())
+}
+
+const PARTITIONED: &str = r#"
+name     = "NAME"
+database = "DATABASE"
+
+[tables]
+run = { key = "id bigint" }
+
+[rules.history]
+strategy  = "partition"
+root      = "run"
+time      = "ended"
+retention = { default = "30d" }
+"#;
+
+/// To put them back waits for other runs, and may take long: whoever interrupts a dry run has nothing to wait for.
+fn rows_of_partitions_go_back_where_a_run_took_them_out(flavour: Flavour) -> Result<()> {
+    let tables = "CREATE TABLE run (id bigint, ended TIME, PRIMARY KEY (id, ended)) PARTITION BY RANGE COLUMNS (ended)
+             (PARTITION old VALUES LESS THAN ('2025-01-01'), PARTITION future VALUES LESS THAN (MAXVALUE));
+         INSERT INTO run VALUES (1, '2024-01-01')";
+    let dialect = dialect_of(flavour);
+    // Only such tables can be exchanged.
+    connect(&server(dialect).url("", "root")).execute("SET GLOBAL innodb_file_per_table = ON")?;
+    let mut stage = Stage::new(dialect, tables, PARTITIONED)?;
+    stage.windrow("install", 0)?;
+    stage.windrow("arm", 0)?;
+    let asleep = stage.runs_sleep();
+    for (words, goes_back) in [
+        ("run --no-estimate --dry-run", false),
+        ("run --no-estimate", true),
+    ] {
+        let mut child = stage.spawn(words)?;
+        until("a run that sleeps", || {
+            ensure!(child.try_wait()?.is_none(), "{words}: it ended");
+            Ok(stage.database.number(&asleep) > 0)
+        })?;
+        interrupt(&child)?;
+        let told = said(words, &child.wait_with_output()?, 2)?;
+        ensure!(told.contains("interrupted while running"), "{told}");
+        ensure!(
+            told.contains("rows of partitions that are out") == goes_back,
+            "{words}: {told}"
+        );
+    }
     Ok(())
 }
 

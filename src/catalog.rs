@@ -198,7 +198,8 @@ impl Catalog {
             return;
         }
         let folds = self.folds_tables();
-        let spelling = Spelling::of(graph, self.schema.clone(), folds);
+        let all = graph.names();
+        let spelling = Spelling::of(graph, &all, self.schema.clone(), folds);
         let spell = |table: &str, columns: &mut dyn Iterator<Item = &mut String>| {
             for name in columns {
                 if let Some(like) = spelling.column(table, name) {
@@ -267,17 +268,24 @@ impl Catalog {
 struct Spelling<'a> {
     schema: String,
     folds: bool,
-    tables: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    names: BTreeSet<String>,
+    tables: Names<'a>,
+    columns: BTreeMap<&'a str, Names<'a>>,
+    /// Words of SQL, too, of which nobody knows whose they are.
+    all: Names<'a>,
 }
 
 impl<'a> Spelling<'a> {
-    fn of(graph: &'a Graph, schema: String, folds: bool) -> Self {
+    fn of(graph: &'a Graph, all: &'a [String], schema: String, folds: bool) -> Self {
+        let columns = graph.named_columns().into_iter();
+        let columns: BTreeMap<&str, Names<'_>> = columns
+            .map(|(table, columns)| (table, columns.into_iter().collect()))
+            .collect();
         Self {
             schema,
             folds,
-            tables: graph.named_columns(),
-            names: graph.names().into_iter().collect(),
+            tables: columns.keys().copied().collect(),
+            columns,
+            all: all.iter().map(String::as_str).collect(),
         }
     }
 
@@ -287,27 +295,43 @@ impl<'a> Spelling<'a> {
         rest.and_then(|rest| rest.strip_prefix('.')).unwrap_or("")
     }
 
-    fn table(&self, name: &str) -> Option<&str> {
-        let names = self.names.iter().map(String::as_str);
-        like(self.tables.keys().copied(), name).or_else(|| like(names, name))
+    fn table(&self, name: &str) -> Option<&'a str> {
+        self.tables.like(name).or_else(|| self.all.like(name))
     }
 
-    fn column(&self, table: &str, name: &str) -> Option<&str> {
+    fn column(&self, table: &str, name: &str) -> Option<&'a str> {
         let table = match self.folds {
             true => self.table(table).unwrap_or(table),
             false => table,
         };
-        let columns = self.tables.get(table).into_iter().flatten().copied();
-        let names = self.names.iter().map(String::as_str);
-        like(columns, name).or_else(|| like(names, name))
+        let own = self.columns.get(table).and_then(|own| own.like(name));
+        own.or_else(|| self.all.like(name))
     }
 }
 
-/// Of some names the one that is this, or is but for its case.
-fn like<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Option<&'a str> {
-    let small = name.to_lowercase();
-    let same = names.clone().find(|it| *it == name);
-    same.or_else(|| names.clone().find(|it| it.to_lowercase() == small))
+/// Names, which are looked for as they are, then without a look at their case.
+struct Names<'a> {
+    exact: BTreeSet<&'a str>,
+    small: BTreeMap<String, &'a str>,
+}
+
+impl<'a> FromIterator<&'a str> for Names<'a> {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Self {
+        let exact: BTreeSet<&str> = names.into_iter().collect();
+        let small = exact.iter().map(|name| (name.to_lowercase(), *name));
+        Self {
+            small: small.collect(),
+            exact,
+        }
+    }
+}
+
+impl<'a> Names<'a> {
+    fn like(&self, name: &str) -> Option<&'a str> {
+        let same = self.exact.get(name);
+        same.or_else(|| self.small.get(&name.to_lowercase()))
+            .copied()
+    }
 }
 
 impl CatalogTable {

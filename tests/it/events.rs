@@ -368,7 +368,9 @@ fn verify_tells_why_no_event_runs(flavour: Flavour) {
         "{texts:?}"
     );
 
-    let mut installation = Installation::on(server(flavour), &graph);
+    // It becomes read-only below.
+    let own = start(flavour);
+    let mut installation = Installation::on(&own, &graph);
     let control = installation.control.clone();
     let texts = told(&mut installation);
     assert!(texts.len() == 1 && texts[0].starts_with("ok "), "{texts:?}");

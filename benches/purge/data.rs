@@ -19,6 +19,9 @@ const SCHEMA_34: &str =
     include_str!("../../specs/systems/dolphinscheduler/postgres/schema-3.4.sql");
 
 /// What the limit deletes and the digest counts.
+/// A login with the rights of an operator.
+const OPERATOR: &str = "bench_operator";
+
 pub(crate) const TABLES: [&str; 11] = [
     "t_ds_alert",
     "t_ds_alert_send_status",
@@ -141,6 +144,9 @@ impl Lab {
         if !installer.install(&server.url("history", "postgres"))? {
             install(&mut client, &statements)?;
         }
+        client.batch_execute(&format!(
+            "CREATE ROLE {OPERATOR} LOGIN IN ROLE {control}_operator"
+        ))?;
         // A copy is cold, which a table in service is not.
         client.batch_execute("CREATE EXTENSION pg_prewarm")?;
         client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;
@@ -183,6 +189,11 @@ impl Lab {
 
     pub(crate) fn connect(&self) -> Result<Client> {
         connect(&self.server.url("run", "postgres"))
+    }
+
+    /// A session as pg_cron has one: with the rights of an operator.
+    pub(crate) fn operator(&self) -> Result<Client> {
+        connect(&self.server.url("run", OPERATOR))
     }
 
     /// A session that holds a snapshot as long as it lives.

@@ -145,8 +145,8 @@ fn others(plan: &Plan, report: &mut Report) -> Result<()> {
         let mut other = Lab::open_by(&Installer::earlier()?, families)?;
         earlier::measure([&mut this, &mut other], report, |lab| {
             lab.fresh(false)?;
-            let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
-            let run = windrow_run(lab, &mut worker, &mut reader)?;
+            let mut reader = lab.connect()?;
+            let run = windrow_run(lab, &mut reader)?;
             let left = lab.digest(&mut reader)?;
             Ok((run, left))
         })?;
@@ -193,8 +193,8 @@ fn others(plan: &Plan, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// `CALL run` on a fresh copy that is open in both clients.
-fn windrow_run(lab: &Lab, worker: &mut Client, reader: &mut Client) -> Result<Run> {
+/// `CALL run` on a fresh copy, in a session of its own.
+fn windrow_run(lab: &Lab, reader: &mut Client) -> Result<Run> {
     let options = json!({"run_families": 1_000_000_000, "time_budget": "1h", "as_of": lab.as_of});
     let call = format!("CALL {}.run('{options}')", lab.control);
     let progress = format!(
@@ -202,7 +202,7 @@ fn windrow_run(lab: &Lab, worker: &mut Client, reader: &mut Client) -> Result<Ru
         lab.control
     );
     let mut answer = Value::Null;
-    let run = watched(worker, reader, &progress, |client| {
+    let run = watched(&mut lab.operator()?, reader, &progress, |client| {
         answer = client.query_one(&call, &[])?.get(0);
         Ok(())
     })?;
@@ -223,15 +223,15 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
     let mut rows = 0;
     for _ in 0..ROUNDS {
         lab.fresh(false)?;
-        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
-        let run = windrow_run(lab, &mut worker, &mut reader)?;
+        let mut reader = lab.connect()?;
+        let run = windrow_run(lab, &mut reader)?;
         rows = run.rows;
         alone.push((run.cpu, run.wall));
         let expected = lab.digest(&mut reader)?;
 
         lab.fresh(false)?;
         data::install(&mut lab.connect()?, &of_two.1)?;
-        let mut clients = [lab.connect()?, lab.connect()?];
+        let mut clients = [lab.operator()?, lab.operator()?];
         let mut pids = [0; 2];
         for (pid, client) in pids.iter_mut().zip(&mut clients) {
             *pid = backend(client)?;
@@ -290,12 +290,13 @@ fn catalog(lab: &mut Lab, report: &mut Report) -> Result<()> {
     let mut shares = Vec::new();
     for _ in 0..ROUNDS {
         lab.fresh(false)?;
-        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
-        let run = windrow_run(lab, &mut worker, &mut reader)?;
+        let mut reader = lab.connect()?;
+        let run = windrow_run(lab, &mut reader)?;
         let control = &lab.control;
         let looks = format!(
             "DO $$ BEGIN FOR i IN 1..{LOOKS} LOOP PERFORM {control}.take_tables(0, 'workflow_instances'); PERFORM {control}.look_again(0); PERFORM {control}.look_again(0); END LOOP; END $$"
         );
+        let mut worker = lab.connect()?;
         let pid = backend(&mut worker)?;
         let before = cpu_seconds(pid);
         worker.batch_execute(&looks)?;
@@ -312,8 +313,8 @@ fn against_the_limit(lab: &mut Lab, outbox: bool, report: &mut Report) -> Result
     let mut limits = Vec::new();
     for _ in 0..ROUNDS {
         lab.fresh(outbox)?;
-        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
-        ours.push(windrow_run(lab, &mut worker, &mut reader)?);
+        let mut reader = lab.connect()?;
+        ours.push(windrow_run(lab, &mut reader)?);
         let left = lab.digest(&mut reader)?;
 
         lab.fresh(outbox)?;
@@ -351,13 +352,13 @@ fn flatness(lab: &mut Lab, mut plain: Vec<Run>, report: &mut Report) -> Result<(
     for round in 0..ROUNDS {
         if plain.len() <= round {
             lab.fresh(false)?;
-            let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
-            plain.push(windrow_run(lab, &mut worker, &mut reader)?);
+            let mut reader = lab.connect()?;
+            plain.push(windrow_run(lab, &mut reader)?);
         }
         lab.fresh(false)?;
-        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+        let mut reader = lab.connect()?;
         let _snapshot = lab.old_snapshot()?;
-        held.push(windrow_run(lab, &mut worker, &mut reader)?);
+        held.push(windrow_run(lab, &mut reader)?);
     }
     lab.fresh(false)?;
     let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
@@ -401,10 +402,10 @@ fn live_load(lab: &mut Lab, report: &mut Report) -> Result<()> {
     for _ in 0..ROUNDS {
         lab.fresh(true)?;
         quiet.extend(on_time(writers(lab)?, || sleep(QUIET))?);
-        let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+        let mut reader = lab.connect()?;
         let mut purge = Ok(());
         busy.extend(on_time(writers(lab)?, || {
-            purge = windrow_run(lab, &mut worker, &mut reader).map(|run| longest.push(run.longest));
+            purge = windrow_run(lab, &mut reader).map(|run| longest.push(run.longest));
         })?);
         purge?;
     }

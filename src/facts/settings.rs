@@ -255,7 +255,7 @@ pub const SETTINGS: [Setting; 22] = [
         .means("how long to rest after a batch, in percent of its duration"),
     Setting::new("scheduled_nice", "percent", 0, 100_000)
         .or_off()
-        .default(10_000)
+        .default(15_000)
         .count(0, 100_000)
         .means("the same for scheduled runs, if neither `rate` nor `nice` sets their speed, so that the application is not \
              slowed down; at most a minute"),

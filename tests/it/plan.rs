@@ -597,7 +597,7 @@ fn speed_is_known(world: &mut World, all: f64) {
     );
     // These runs were started by hand; scheduled ones will rest.
     assert_eq!(jobs["speed"]["basis"]["by_hand"], true);
-    assert_eq!(jobs["speed"]["basis"]["scheduled_nice"], 10_000.0);
+    assert_eq!(jobs["speed"]["basis"]["scheduled_nice"], 15_000.0);
     let options = r#"{"rule": "jobs", "name": "scheduled_nice", "value": 0}"#;
     let call = world.calling("set_setting", options);
     world.execute(&call);

@@ -14,10 +14,11 @@ pub(super) struct EdgeView {
     pub(super) column: String,
     pub(super) keys: String,
     pub(super) keys_of_rows: String,
-    /// The variable for those keys of which there may be rows; empty where the keys are the members.
-    pub(super) near: String,
-    /// The type of the keys.
-    pub(super) key_type: &'static str,
+    /// Whether the keys may lie close together: not where they are the members.
+    pub(super) near: bool,
+    /// The type of the members, where a batch looks first which of them are named at all; empty where it does not: by the rows of a
+    /// table below which there is another, most members are.
+    pub(super) sifted: &'static str,
     /// Where the keys do not are in the column: what is between.
     pub(super) via: Option<ViaView>,
     /// The edges before it, for counting a row once.
@@ -53,11 +54,7 @@ pub(super) fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialec
     let keys = if edge.parent == rule.root {
         members(rule, dialect)
     } else {
-        EdgeView {
-            near: near(graph, edge.parent),
-            key_type: dialect.kind(edge.parent_column.kind),
-            ..collected(graph, edge.parent, dialect)
-        }
+        collected(graph, edge.parent, dialect)
     };
     let via = via::view(graph, edge, dialect);
     let between = between(graph, rule, edge.parent, dialect);
@@ -67,11 +64,7 @@ pub(super) fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialec
             Some(_) => members(rule, dialect).keys,
             None => keys.keys,
         },
-        near: if via.is_some() {
-            String::new()
-        } else {
-            keys.near.clone()
-        },
+        near: via.is_none() && edge.parent != rule.root && near(graph, edge.parent),
         none: none(edge, dialect),
         unless: unless(edge, dialect, via.is_some(), between.as_ref()),
         via,
@@ -162,8 +155,8 @@ fn by_keys(keys: &str) -> EdgeView {
         column: String::new(),
         keys: keys.to_owned(),
         keys_of_rows: keys.to_owned(),
-        near: String::new(),
-        key_type: "",
+        near: false,
+        sifted: "",
         via: None,
         others: Vec::new(),
         between: None,

@@ -83,7 +83,7 @@ fn worded(indent: &str, mark: &str, text: &str) -> String {
     lines.join("\n")
 }
 
-/// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what is between
+/// What a line consists of: declarations, conditions, items of lists. Texts and quoted names stay whole, and so does what is between
 /// parentheses where that is short enough.
 fn pieces(line: &str, room: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
@@ -104,7 +104,9 @@ fn cut<'a>(words: &[&str], line: &'a str, room: usize, depth: usize, pieces: &mu
                 let rest = &line.as_bytes()[at + 1..];
                 let begins = |word: &&str| rest.starts_with(word.as_bytes());
                 let before = &line[..at];
-                if before.ends_with(',') || words.iter().any(begins) && !before.ends_with(" LEFT") {
+                if before.ends_with([',', ';'])
+                    || words.iter().any(begins) && !before.ends_with(" LEFT")
+                {
                     cuts.push(at);
                 }
             }

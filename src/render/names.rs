@@ -149,17 +149,12 @@ pub(super) fn variable(graph: &Graph, id: TableId) -> String {
     format!("k_{}", names[id.0])
 }
 
-/// The variable for those keys of a table of which there may be rows; empty where keys are no numbers, or no rule is by the end
-/// of families: what looks for such keys is in the kernel of these.
-pub(super) fn near(graph: &Graph, id: TableId) -> String {
+/// Whether a batch asks if the keys of a table lie close together: they are numbers, and a rule is by the end of families, in whose
+/// kernel that question is.
+pub(super) fn near(graph: &Graph, id: TableId) -> bool {
     let key = graph.table(id).key.first();
     let key = key.filter(|_| graph.rules.iter().any(Rule::by_end));
-    match key.map(|key| key.kind) {
-        Some(Kind::Smallint | Kind::Integer | Kind::Bigint) => {
-            variable(graph, id).replacen('k', "n", 1)
-        }
-        _ => String::new(),
-    }
+    key.is_some_and(|key| matches!(key.kind, Kind::Smallint | Kind::Integer | Kind::Bigint))
 }
 
 /// The work table with the same keys.

@@ -123,6 +123,8 @@ pub(super) struct RuleView {
     pub(super) between: bool,
     /// PostgreSQL: whether a batch reads keys of such tables, at times, without a lock on their rows.
     pub(super) unlocked: bool,
+    /// Whether a batch asks of any table which members its rows name.
+    pub(super) sifts: bool,
     /// The work tables that only a count makes, between commas.
     pub(super) further: String,
     pub(super) steps: Vec<StepView>,
@@ -343,8 +345,6 @@ pub(super) struct OverView {
 #[derive(Serialize)]
 pub(super) struct CollectView {
     pub(super) variable: String,
-    /// A second variable for some of the keys.
-    pub(super) near: String,
     /// The work table where there are no array variables, and how it is made.
     pub(super) work: String,
     pub(super) made: WorkView,

@@ -459,9 +459,12 @@ $windrow$;
 {{ <w.count_below control rule /> }}
 
 -- {{ rule.name }}_delete: deletes the families of the given members, children before parents. Has no transaction control.
+{%- if rule.sifts %}
+-- If the members lie close together, one scan among them finds those that a table names, and only these are looked up.
+{%- endif %}
 {%- if rule.collects %}
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 {%- endif %}
 {%- if rule.cascading %}
 -- p_left: the tables that are left to foreign keys, by their position; their keys are not needed then.
@@ -477,12 +480,21 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 ⟦SET enable_seqscan = off SET enable_bitmapscan = off⟧ SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
+{%- filter fit %}
 {%- for collect in rule.collects %}
     ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
-{%- if collect.near %} ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
-{%- endif %}
 {%- endfor %}
-    v_rows bigint;{% if rule.unlocked %} v_since text := pg_current_snapshot()::text;{% endif %}
+    v_rows bigint;
+{%- endfilter %}
+{%- if rule.unlocked %}
+    v_since text := pg_current_snapshot()::text;
+{%- endif %}
+{%- if rule.sifts %}
+{%- filter fit %}
+    ⟦v_first {{ rule.id_type }}⟧ := p_members[1]; ⟦v_last {{ rule.id_type }}⟧ := p_members[cardinality(p_members)];
+    ⟦v_many bigint⟧ := CASE WHEN {{ control }}.are_close(p_members) THEN cardinality(p_members) ELSE 0 END;
+{%- endfilter %}
+{%- endif %}
 {%- if rule.archives %}
     v_kept bigint;
 {%- endif %}
@@ -554,18 +566,15 @@ RETURNS {{ rule.key_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-
 {%- filter fit %}
-        SELECT i.{{ rule.key }} AS root FROM {{ rule.table }} AS i
-        WHERE {% if rule.numbered %}{{ rule.ended }} IS NULL{% else %}({{ rule.ended }} IS NULL OR {{ rule.ended }} = '-infinity'){% endif %}
-{%- for predicate in rule.eligible %}
-          AND {{ predicate }}
-{%- endfor %}
-{%- if rule.per and rule.opt_in %}
-          AND i.{{ rule.per }} IN (SELECT s.scope FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, {{ <w.scopes /> }}) AS s)
-{%- elif rule.per %}
-          AND (p_scope IS NULL OR i.{{ rule.per }} = p_scope::{{ rule.scope_type }})
+    SELECT ARRAY(SELECT u.root FROM (
+{%- if rule.numbered %}
+        {{ <w.undated control rule end="IS NULL" or_end="" /> }}
+{%- elif rule.per and rule.opt_in %}
+        {{ <w.undated control rule end="IS NULL" or_end="" /> }}
+        UNION ALL {{ <w.undated control rule end="= '-infinity'" or_end="" /> }}
+{%- else %}
+        {{ <w.undated control rule end="IS NULL" or_end="= '-infinity'" /> }}
 {%- endif %}
 {%- endfilter %}
 {%- if rule.last %}
@@ -591,8 +600,7 @@ AS $windrow$
           AND {{ predicate }}
 {%- endfor %}
 {%- endif %}
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 {% if rule.per and rule.opt_in -%}

@@ -127,8 +127,6 @@ DECLARE
     ⟦v_members {{ rule.id_type }}[]⟧ := p_keys;
 {%- for collect in rule.collects %}
     ⟦{{ collect.variable }} {{ collect.key_type }}[]⟧;
-{%- if collect.near %} ⟦{{ collect.near }} {{ collect.key_type }}[]⟧;
-{%- endif %}
 {%- endfor %}
     -- A trigger or a rule can keep rows silently. It is worth looking only where there is one.
     v_watched boolean := {{ control }}.may_keep({{ rule.literal }});

@@ -462,14 +462,23 @@ END IF;
 {%- endif %}
 {%- endcomponent w.take_plain %}
 
-{#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
-{% component w.delete_by(step, edge) -%}
+{#- What lies between the first and the last of some sorted keys. -#}
+{% component w.among(edge) -%}
+t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
+{%- endcomponent w.among %}
+
+{#- The statement that deletes the rows of a step by one of its edges, without its end; or those that one scan among the keys finds. -#}
+{% component w.delete_by(step, edge, control, among=false) -%}
 {%- filter fit %}
 «DELETE FROM {{ step.table }} AS t
 {%- if step.collected %} WHERE t.{{ step.key }} = ANY ({{ step.collected }}){{ edge.kept }}
 {%- elif edge.via %} USING {{ edge.via.table }} AS p
 WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.unless }}
-{%- else %} WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
+{%- else %} WHERE {% if among %}{{ <w.among edge /> }} AND (t.{{ edge.column }} IN (SELECT unnest({{ edge.keys }}))) IS TRUE
+{%- elif edge.sifted %}t.{{ edge.column }} = ANY ({{ control }}.named(p_members, v_many, ARRAY(
+SELECT e.{{ edge.column }}::{{ edge.sifted }} FROM {{ step.table }} AS e WHERE e.{{ edge.column }} BETWEEN v_first AND v_last
+LIMIT v_many)))
+{%- else %}t.{{ edge.column }} = ANY ({{ edge.keys }}){% endif %}{{ edge.unless }}
 {%- endif %}»
 {%- endfilter %}
 {%- endcomponent w.delete_by %}
@@ -485,6 +494,15 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endif %}
 {%- endcomponent w.delete_step %}
 
+{#- The same, with copies in an archive and how many rows it took in v_rows, where there is one. -#}
+{% component w.delete_or_archive(step, edge, control, among=false) -%}
+{%- if step.archive -%}
+    {{ <w.archived archive={step.archive} rows="v_rows" delete={<w.delete_by step edge control among />} /> | indent }}
+{%- else -%}
+    {{ <w.delete_by step edge control among /> | trim_start | indent }};
+{%- endif %}
+{%- endcomponent w.delete_or_archive %}
+
 {#- The deletion from one table, and how many rows it took. -#}
 {% component w.delete_rows(step, control, watched) -%}
 {%- if step.spares %}
@@ -495,17 +513,17 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- if loop.first or not step.collected %}
 {%- if edge.near %}
 {%- filter fit %}
-    {{ edge.near }} := CASE WHEN {{ control }}.are_close({{ edge.keys }}) THEN {{ control }}.those_found({{ edge.keys }}, ARRAY(
-        «SELECT t.{{ edge.column }}::{{ edge.key_type }} FROM {{ step.table }} AS t
-        WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
-        LIMIT cardinality({{ edge.keys }})»
-    )) ELSE {{ edge.keys }} END;
+    IF {{ control }}.are_close({{ edge.keys }}) AND cardinality({{ edge.keys }}) > (
+        «SELECT count(*) FROM (SELECT FROM {{ step.table }} AS t WHERE {{ <w.among edge /> }} LIMIT cardinality({{ edge.keys }})) AS f») THEN
 {%- endfilter %}
-{%- endif %}
-{%- if step.archive %}
-    {{ <w.archived archive={step.archive} rows="v_rows" delete={<w.delete_by step edge />} /> | indent }}
+        {{ <w.delete_or_archive step edge control among={true} /> | trim_start | indent }}
+    ELSE
+        {{ <w.delete_or_archive step edge control /> | trim_start | indent }}
+    END IF;
 {%- else %}
-    {{ <w.delete_by step edge /> | trim_start | indent }};
+    {{ <w.delete_or_archive step edge control /> | trim_start }}
+{%- endif %}
+{%- if not step.archive %}
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %} o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
 {%- endif %}
@@ -578,6 +596,21 @@ AS $windrow$
 {%- endfilter %}
 $windrow$;
 {%- endcomponent w.rows %}
+
+{#- The roots without an end. Where an index begins with the scope, each of two such ends is looked up by itself: with OR, all of a scope
+    would be read. -#}
+{% component w.undated(control, rule, end, or_end) -%}
+SELECT i.{{ rule.key }} AS root FROM {{ rule.table }} AS i
+WHERE {% if or_end %}({{ rule.ended }} {{ end }} OR {{ rule.ended }} {{ or_end }}){% else %}{{ rule.ended }} {{ end }}{% endif %}
+{%- for predicate in rule.eligible %}
+  AND {{ predicate }}
+{%- endfor %}
+{%- if rule.per and rule.opt_in %}
+  AND i.{{ rule.per }} IN (SELECT s.scope FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, {{ <w.scopes /> }}) AS s)
+{%- elif rule.per %}
+  AND (p_scope IS NULL OR i.{{ rule.per }} = p_scope::{{ rule.scope_type }})
+{%- endif %}
+{%- endcomponent w.undated %}
 
 {#- The option p_scope as the scopes that are asked for: all without it. -#}
 {% component w.scopes() -%}

@@ -44,8 +44,9 @@ DECLARE
     v_nested  constant boolean := coalesce((v_says -> 'nested')::boolean, false);
     v_members constant text := format('SELECT m.* FROM %s($1, $2) AS m', routine_of(p_rule, 'members'));
     v_met     text;
-    -- Links may name a row in another spelling than its own.
-    v_spelled constant boolean := v_linked AND many_spellings(p_rule);
+    -- Links may name a row in another spelling than its own: whole numbers have one each.
+    v_spelled constant boolean := v_linked AND pg_typeof(p_roots) NOT IN ('integer[]'::regtype, 'bigint[]'::regtype)
+        AND many_spellings(p_rule);
     -- The scopes of the members; those of them that may be cleaned, and those of whose rows files are not recorded.
     v_among    text[];
     v_scopes   text[];
@@ -530,8 +531,9 @@ $windrow$;
 COMMENT ON FUNCTION cascades_of(text) IS
     'Which tables of a rule a batch leaves to foreign keys that cascade, and how many of their rows this session has deleted so far.';
 
--- are_close: whether sorted keys lie close together. Then those are worth looking for of which there is a row at all. A verb of a
--- rule asks for each list of keys: without settings of its own the server puts this expression in its place.
+-- are_close: whether sorted keys lie close together. Where few rows name what lies between the first and the last, one scan among them
+-- costs less than to look for each key. A verb of a rule asks for each list of keys: without settings of its own the server puts this
+-- expression in its place.
 --# create function are_close
 CREATE OR REPLACE FUNCTION are_close(p_keys anyarray)
 RETURNS boolean
@@ -544,14 +546,15 @@ $windrow$;
 COMMENT ON FUNCTION are_close(anyarray) IS
     'Whether sorted keys are so close together that to read what lies between them costs less than to look for each.';
 
--- those_found: those of some keys that are among what was found between the least and the greatest; all, where there may be more.
---# create function those_found
-CREATE OR REPLACE FUNCTION those_found(p_keys anyarray, p_found anyarray)
+-- named: those of sorted keys that are among what was found between the first and the last; all where p_many rows were found, as there
+-- may be more, or none were looked for (0).
+--# create function named
+CREATE OR REPLACE FUNCTION named(p_keys anyarray, p_many bigint, p_found anyarray)
 RETURNS anyarray
 LANGUAGE plpgsql IMMUTABLE
 AS $windrow$
 BEGIN
-    IF cardinality(p_found) >= cardinality(p_keys) THEN
+    IF cardinality(p_found) >= p_many THEN
         RETURN p_keys;
     ELSIF cardinality(p_found) = 0 THEN
         RETURN p_found;
@@ -559,9 +562,9 @@ BEGIN
     RETURN ARRAY(SELECT n.id FROM (SELECT unnest(p_found) AS id) AS n WHERE n.id IN (SELECT unnest(p_keys)));
 END
 $windrow$;
---# comment on function those_found
-COMMENT ON FUNCTION those_found(anyarray, anyarray) IS
-    'The keys of which a row was found, one for each row; all keys where as many rows were found as there are keys.';
+--# comment on function named
+COMMENT ON FUNCTION named(anyarray, bigint, anyarray) IS
+    'The keys of which a row was found, one for each row; all keys where as many rows were found as were looked for.';
 
 -- none_came: what comes below rows between a root and others, until a batch has locked these, nobody has judged.
 --# create function none_came

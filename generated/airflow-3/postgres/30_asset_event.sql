@@ -98,14 +98,12 @@ END $windrow$;
 -- asset_event_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id" AS root FROM "public"."asset_event" AS i WHERE (i."timestamp" IS NULL OR i."timestamp" = '-infinity')
-            AND i."asset_id" IS NOT NULL
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id" AS root FROM "public"."asset_event" AS i WHERE (i."timestamp" IS NULL
+        OR i."timestamp" = '-infinity') AND i."asset_id" IS NOT NULL
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
     'count 0dc0d035f871', 'delete 89e6a0c7b177', 'kept 2fbd3cd2d223', 'members 3ad1e6c5f4e5', 'next 40fe9a570241', 'scope 30e5427341a3',
-    'undated a187a8bd4405']);
+    'undated ac9924fdedc3']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -271,18 +271,16 @@ BEGIN
 END $windrow$;
 
 -- dag_runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 -- p_left: the tables that are left to foreign keys, by their position; their keys are not needed then.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
     p_watched boolean, p_gone integer[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_task_instance uuid[];
-    k_task_instance_history uuid[];
-    k_asset_partition_dag_run integer[]; n_asset_partition_dag_run integer[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_task_instance uuid[]; k_task_instance_history uuid[]; k_asset_partition_dag_run integer[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
@@ -302,12 +300,15 @@ BEGIN
         WHERE t."created_dag_run_id" = ANY (p_members) FOR UPDATE OF t) AS l ORDER BY 1)
         ELSE ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)
             ORDER BY 1) END;
-    n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run)
-        THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(SELECT t."asset_partition_dag_run_id"::integer
+    IF windrow_airflow_3.are_close(k_asset_partition_dag_run) AND cardinality(k_asset_partition_dag_run) > (SELECT count(*) FROM (SELECT
         FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
-        AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)] LIMIT cardinality(k_asset_partition_dag_run)))
-        ELSE k_asset_partition_dag_run END;
-    DELETE FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (n_asset_partition_dag_run);
+        AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)] LIMIT cardinality(k_asset_partition_dag_run)) AS f) THEN
+        DELETE FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
+            AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)]
+            AND (t."asset_partition_dag_run_id" IN (SELECT unnest(k_asset_partition_dag_run))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (k_asset_partition_dag_run);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
@@ -396,13 +397,12 @@ END $windrow$;
 -- dag_runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id" AS root FROM "public"."dag_run" AS i
-            WHERE (coalesce(i."end_date", i."updated_at") IS NULL OR coalesce(i."end_date", i."updated_at") = '-infinity')
-            AND i."state" IN ('success', 'failed') AND i."dag_id" IN (SELECT s.scope
-            FROM windrow_airflow_3.dag_runs_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id" AS root FROM "public"."dag_run" AS i WHERE coalesce(i."end_date", i."updated_at") IS NULL
+        AND i."state" IN ('success', 'failed') AND i."dag_id" IN (SELECT s.scope FROM windrow_airflow_3.dag_runs_scope(p_as_of, NULL, CASE
+        WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s) UNION ALL SELECT i."id" AS root FROM "public"."dag_run" AS i
+        WHERE coalesce(i."end_date", i."updated_at") = '-infinity' AND i."state" IN ('success', 'failed') AND i."dag_id" IN (SELECT s.scope
+        FROM windrow_airflow_3.dag_runs_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- dag_runs_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -420,7 +420,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 286bb1dc8a6c', 'kept e1c48726b6c4', 'members 8bd168fc6029',
-    'newest 747466d9c220', 'next b44277beb239', 'roots 593a4be1bce0', 'scope d2237806efeb', 'undated ebc9635d1843',
+    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 9b92a1f1681c', 'kept e1c48726b6c4', 'members 8bd168fc6029',
+    'newest 747466d9c220', 'next b44277beb239', 'roots 593a4be1bce0', 'scope d2237806efeb', 'undated c5549c42e915',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

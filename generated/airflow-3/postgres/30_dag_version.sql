@@ -134,15 +134,15 @@ BEGIN
 END $windrow$;
 
 -- dag_version_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[],
     p_watched boolean, p_gone uuid[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_serialized_dag uuid[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_serialized_dag uuid[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_serialized_dag := CASE WHEN windrow_airflow_3.is_referenced('serialized_dag') THEN ARRAY(SELECT l.id
@@ -166,14 +166,12 @@ END $windrow$;
 -- dag_version_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_undated(p_as_of timestamptz, p_scope text) RETURNS uuid[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id" AS root FROM "public"."dag_version" AS i WHERE (i."created_at" IS NULL OR i."created_at" = '-infinity')
-            AND i."version_number" IS NOT NULL
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id" AS root FROM "public"."dag_version" AS i WHERE (i."created_at" IS NULL
+        OR i."created_at" = '-infinity') AND i."version_number" IS NOT NULL
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count c49d205f53d6', 'delete 3c659c9efaf6', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
-    'roots 5e72b88fca65', 'scope ee21a7f2cac3', 'undated 23293e22eedb']);
+    'count c49d205f53d6', 'delete 32413c585db3', 'kept 11a45b535854', 'members 68d46b663274', 'newest c7e3f905ad28', 'next 998123852453',
+    'roots 5e72b88fca65', 'scope ee21a7f2cac3', 'undated d4587d039347']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

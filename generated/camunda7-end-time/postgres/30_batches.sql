@@ -223,15 +223,15 @@ BEGIN
 END $windrow$;
 
 -- batches_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
     p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_act_hi_job_log text[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_act_hi_job_log text[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
@@ -287,14 +287,12 @@ END $windrow$;
 -- batches_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id_" AS root FROM "public"."act_hi_batch" AS i WHERE (i."end_time_" IS NULL OR i."end_time_" = '-infinity')
-            AND i."end_time_" IS NOT NULL AND (p_scope IS NULL OR i."type_" = p_scope::text)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id_" AS root FROM "public"."act_hi_batch" AS i WHERE (i."end_time_" IS NULL
+        OR i."end_time_" = '-infinity') AND i."end_time_" IS NOT NULL AND (p_scope IS NULL OR i."type_" = p_scope::text)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound c4d6debbd1bd', 'count cd057bccbaef', 'delete 70dedd596511', 'kept 5d46eea5b985', 'members 6557658922f4', 'next a3fa40259e91',
-    'scope ca18a551640e', 'undated 00e6bdbe621a']);
+    'bound c4d6debbd1bd', 'count cd057bccbaef', 'delete 29517eb3f1a0', 'kept 5d46eea5b985', 'members 6557658922f4', 'next a3fa40259e91',
+    'scope ca18a551640e', 'undated 39da9416664f']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

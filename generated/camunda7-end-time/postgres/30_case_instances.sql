@@ -235,21 +235,16 @@ BEGIN
 END $windrow$;
 
 -- case_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_delete(p_run bigint, p_members text[], p_artifacts text[],
     p_left integer[], p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_act_hi_varinst text[];
-    k_act_hi_taskinst text[];
-    k_act_hi_attachment text[];
-    k_act_hi_detail text[];
-    k_act_hi_decinst text[];
-    k_act_hi_dec_out text[];
-    k_act_hi_dec_in text[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_act_hi_varinst text[]; k_act_hi_taskinst text[]; k_act_hi_attachment text[]; k_act_hi_detail text[]; k_act_hi_decinst text[];
+        k_act_hi_dec_out text[]; k_act_hi_dec_in text[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
@@ -342,12 +337,12 @@ END $windrow$;
 -- case_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id_" AS root FROM "public"."act_hi_caseinst" AS i WHERE (i."close_time_" IS NULL OR i."close_time_" = '-infinity')
-            AND i."state_" = 9 AND i."case_def_id_" IN (SELECT s.scope
-            FROM windrow_camunda7_end_time.case_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id_" AS root FROM "public"."act_hi_caseinst" AS i WHERE i."close_time_" IS NULL
+        AND i."state_" = 9 AND i."case_def_id_" IN (SELECT s.scope FROM windrow_camunda7_end_time.case_instances_scope(p_as_of, NULL, CASE
+        WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s) UNION ALL SELECT i."id_" AS root FROM "public"."act_hi_caseinst" AS i
+        WHERE i."close_time_" = '-infinity' AND i."state_" = 9 AND i."case_def_id_" IN (SELECT s.scope
+        FROM windrow_camunda7_end_time.case_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- case_instances_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -368,6 +363,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete 9cc61040e541', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
-    'scope 45d5afe31281', 'undated ea4ee46f24a3', 'unlisted 31bd0a71cd72']);
+    'bound 3d3aec379e1d', 'count 3e9a5efe7bf8', 'delete 33489619710a', 'kept 40e5a9d4c63f', 'members 325dd21e6adc', 'next e8e85ae1e0ad',
+    'scope 45d5afe31281', 'undated b1a706abeb17', 'unlisted 31bd0a71cd72']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

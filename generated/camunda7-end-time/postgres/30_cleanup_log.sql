@@ -130,14 +130,13 @@ END $windrow$;
 -- cleanup_log_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id_" AS root FROM "public"."act_hi_job_log" AS i WHERE (i."timestamp_" IS NULL OR i."timestamp_" = '-infinity')
-            AND i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL AND i."timestamp_" IS NOT NULL
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id_" AS root FROM "public"."act_hi_job_log" AS i WHERE (i."timestamp_" IS NULL
+        OR i."timestamp_" = '-infinity') AND i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL
+        AND i."timestamp_" IS NOT NULL
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
     'bound 6bec7f8ae433', 'count b1bfb4e36c9c', 'delete f978829d6c82', 'kept e82c6e142578', 'members 2eee2e583641', 'next 472f69ec2804',
-    'scope f8569149d379', 'undated 0cb8684262c4']);
+    'scope f8569149d379', 'undated 645d09ef1301']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

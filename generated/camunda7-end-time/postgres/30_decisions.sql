@@ -174,16 +174,15 @@ BEGIN
 END $windrow$;
 
 -- decisions_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
     p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_act_hi_dec_out text[];
-    k_act_hi_dec_in text[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_act_hi_dec_out text[]; k_act_hi_dec_in text[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)
@@ -217,13 +216,14 @@ END $windrow$;
 -- decisions_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id_" AS root FROM "public"."act_hi_decinst" AS i WHERE (i."eval_time_" IS NULL OR i."eval_time_" = '-infinity')
-            AND i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL
-            AND i."dec_def_id_" IN (SELECT s.scope
-            FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id_" AS root FROM "public"."act_hi_decinst" AS i WHERE i."eval_time_" IS NULL
+        AND i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL AND i."dec_def_id_" IN (SELECT s.scope
+        FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+        THEN ARRAY[p_scope] END) AS s) UNION ALL SELECT i."id_" AS root FROM "public"."act_hi_decinst" AS i
+        WHERE i."eval_time_" = '-infinity' AND i."proc_inst_id_" IS NULL AND i."case_inst_id_" IS NULL AND i."eval_time_" IS NOT NULL
+        AND i."dec_def_id_" IN (SELECT s.scope
+        FROM windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- decisions_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -246,6 +246,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound 62c4331eb8d0', 'count 7fafa9aa5781', 'delete 40ae68265c3e', 'kept b9aa6ddfb1fb', 'members ba47463e3120', 'next 4697d0c3628b',
-    'scope be954abf469b', 'undated 24e04b706666', 'unlisted af0f0be4c4ea']);
+    'bound 62c4331eb8d0', 'count 7fafa9aa5781', 'delete 0ce892937797', 'kept b9aa6ddfb1fb', 'members ba47463e3120', 'next 4697d0c3628b',
+    'scope be954abf469b', 'undated 7d392f773e91', 'unlisted af0f0be4c4ea']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

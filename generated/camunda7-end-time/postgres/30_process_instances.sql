@@ -313,23 +313,16 @@ BEGIN
 END $windrow$;
 
 -- process_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_delete(p_run bigint, p_members text[], p_artifacts text[],
     p_left integer[], p_watched boolean, p_gone text[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_act_hi_varinst text[];
-    k_act_hi_taskinst text[];
-    k_act_hi_job_log text[];
-    k_act_hi_ext_task_log text[];
-    k_act_hi_detail text[];
-    k_act_hi_decinst text[];
-    k_act_hi_dec_out text[];
-    k_act_hi_dec_in text[];
-    k_act_hi_attachment text[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_act_hi_varinst text[]; k_act_hi_taskinst text[]; k_act_hi_job_log text[]; k_act_hi_ext_task_log text[]; k_act_hi_detail text[];
+        k_act_hi_decinst text[]; k_act_hi_dec_out text[]; k_act_hi_dec_in text[]; k_act_hi_attachment text[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (p_members)
@@ -453,13 +446,14 @@ END $windrow$;
 -- process_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id_" AS root FROM "public"."act_hi_procinst" AS i WHERE (i."end_time_" IS NULL OR i."end_time_" = '-infinity')
-            AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED') AND i."proc_def_id_" IN (SELECT s.scope
-            FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
-            THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id_" AS root FROM "public"."act_hi_procinst" AS i WHERE i."end_time_" IS NULL
+        AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED') AND i."proc_def_id_" IN (SELECT s.scope
+        FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+        THEN ARRAY[p_scope] END) AS s) UNION ALL SELECT i."id_" AS root FROM "public"."act_hi_procinst" AS i
+        WHERE i."end_time_" = '-infinity' AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
+        AND i."proc_def_id_" IN (SELECT s.scope
+        FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- process_instances_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -481,6 +475,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete 492c164aee1e', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
-    'scope 321c26384f21', 'undated 59eace0ce2db', 'unlisted db16fe4fb749']);
+    'bound a5805cbffdbd', 'count 91573eb1de0c', 'delete 6b9c8cd03591', 'kept 4c6aaa4a5b02', 'members 1622c4e5998a', 'next b9ece9c75c6e',
+    'scope 321c26384f21', 'undated fb5c25645920', 'unlisted db16fe4fb749']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -126,16 +126,18 @@ BEGIN
 END $windrow$;
 
 -- process_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If the members lie close together, one scan among them finds those that a table names, and only these are looked up.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_delete(p_run bigint, p_members bigint[], p_artifacts bigint[],
     p_left integer[], p_watched boolean, p_gone bigint[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_t_ds_task_instance integer[]; n_t_ds_task_instance integer[];
-    k_t_ds_alert integer[]; n_t_ds_alert integer[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_t_ds_task_instance integer[]; k_t_ds_alert integer[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
+    v_first bigint := p_members[1]; v_last bigint := p_members[cardinality(p_members)]; v_many bigint := CASE
+        WHEN windrow_dolphinscheduler_3_2.are_close(p_members) THEN cardinality(p_members) ELSE 0 END;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler_3_2.is_referenced('t_ds_task_instance') THEN ARRAY(SELECT l.id
@@ -153,48 +155,84 @@ BEGIN
     FROM "public"."t_ds_task_instance" AS t
     WHERE t."process_instance_id" = ANY (p_artifacts)
       AND t."log_path" <> '';
-    n_t_ds_alert := CASE WHEN windrow_dolphinscheduler_3_2.are_close(k_t_ds_alert)
-        THEN windrow_dolphinscheduler_3_2.those_found(k_t_ds_alert, ARRAY(SELECT t."alert_id"::integer
+    IF windrow_dolphinscheduler_3_2.are_close(k_t_ds_alert) AND cardinality(k_t_ds_alert) > (SELECT count(*) FROM (SELECT
         FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" BETWEEN k_t_ds_alert[1]
-        AND k_t_ds_alert[cardinality(k_t_ds_alert)] LIMIT cardinality(k_t_ds_alert))) ELSE k_t_ds_alert END;
-    DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (n_t_ds_alert);
+        AND k_t_ds_alert[cardinality(k_t_ds_alert)] LIMIT cardinality(k_t_ds_alert)) AS f) THEN
+        DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" BETWEEN k_t_ds_alert[1]
+            AND k_t_ds_alert[cardinality(k_t_ds_alert)]
+            AND (t."alert_id" IN (SELECT unnest(k_t_ds_alert))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    DELETE FROM "public"."t_ds_command" AS t WHERE t."process_instance_id" = ANY (p_members) AND t."process_instance_id" <> 0;
+    DELETE FROM "public"."t_ds_command" AS t WHERE t."process_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
+        ARRAY(SELECT e."process_instance_id"::bigint FROM "public"."t_ds_command" AS e WHERE e."process_instance_id" BETWEEN v_first
+        AND v_last LIMIT v_many))) AND t."process_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
-    DELETE FROM "public"."t_ds_dq_execute_result" AS t WHERE t."process_instance_id" = ANY (p_members);
+    DELETE FROM "public"."t_ds_dq_execute_result" AS t WHERE t."process_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members,
+        v_many, ARRAY(SELECT e."process_instance_id"::bigint FROM "public"."t_ds_dq_execute_result" AS e
+        WHERE e."process_instance_id" BETWEEN v_first AND v_last LIMIT v_many)));
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler_3_2.are_close(k_t_ds_task_instance)
-        THEN windrow_dolphinscheduler_3_2.those_found(k_t_ds_task_instance, ARRAY(SELECT t."task_instance_id"::integer
+    IF windrow_dolphinscheduler_3_2.are_close(k_t_ds_task_instance) AND cardinality(k_t_ds_task_instance) > (SELECT count(*) FROM (SELECT
         FROM "public"."t_ds_dq_execute_result" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
-        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance))) ELSE k_t_ds_task_instance END;
-    DELETE FROM "public"."t_ds_dq_execute_result" AS t WHERE t."task_instance_id" = ANY (n_t_ds_task_instance);
+        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance)) AS f) THEN
+        DELETE FROM "public"."t_ds_dq_execute_result" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
+            AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
+                AND (t."task_instance_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."t_ds_dq_execute_result" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
-    DELETE FROM "public"."t_ds_error_command" AS t WHERE t."process_instance_id" = ANY (p_members) AND t."process_instance_id" <> 0;
+    DELETE FROM "public"."t_ds_error_command" AS t
+        WHERE t."process_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
+        ARRAY(SELECT e."process_instance_id"::bigint FROM "public"."t_ds_error_command" AS e WHERE e."process_instance_id" BETWEEN v_first
+        AND v_last LIMIT v_many))) AND t."process_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
-    DELETE FROM "public"."t_ds_relation_process_instance" AS t WHERE t."parent_process_instance_id" = ANY (p_members);
+    DELETE FROM "public"."t_ds_relation_process_instance" AS t
+        WHERE t."parent_process_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
+        ARRAY(SELECT e."parent_process_instance_id"::bigint FROM "public"."t_ds_relation_process_instance" AS e
+        WHERE e."parent_process_instance_id" BETWEEN v_first AND v_last LIMIT v_many)));
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
-    DELETE FROM "public"."t_ds_relation_process_instance" AS t WHERE t."process_instance_id" = ANY (p_members)
+    DELETE FROM "public"."t_ds_relation_process_instance" AS t
+        WHERE t."process_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
+            ARRAY(SELECT e."process_instance_id"::bigint
+        FROM "public"."t_ds_relation_process_instance" AS e WHERE e."process_instance_id" BETWEEN v_first AND v_last LIMIT v_many)))
         AND t."process_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
-    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."parent_workflow_instance_id" = ANY (p_members);
+    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t
+        WHERE t."parent_workflow_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
+        ARRAY(SELECT e."parent_workflow_instance_id"::bigint FROM "public"."t_ds_relation_sub_workflow" AS e
+        WHERE e."parent_workflow_instance_id" BETWEEN v_first AND v_last LIMIT v_many)));
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
-    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."sub_workflow_instance_id" = ANY (p_members);
+    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t
+        WHERE t."sub_workflow_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
+        ARRAY(SELECT e."sub_workflow_instance_id"::bigint FROM "public"."t_ds_relation_sub_workflow" AS e
+        WHERE e."sub_workflow_instance_id" BETWEEN v_first AND v_last LIMIT v_many)));
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
-    DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."process_id" = ANY (p_members);
+    DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."process_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
+        ARRAY(SELECT e."process_id"::bigint FROM "public"."t_ds_task_group_queue" AS e WHERE e."process_id" BETWEEN v_first
+        AND v_last LIMIT v_many)));
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler_3_2.are_close(k_t_ds_task_instance)
-        THEN windrow_dolphinscheduler_3_2.those_found(k_t_ds_task_instance, ARRAY(SELECT t."task_id"::integer
+    IF windrow_dolphinscheduler_3_2.are_close(k_t_ds_task_instance) AND cardinality(k_t_ds_task_instance) > (SELECT count(*) FROM (SELECT
         FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" BETWEEN k_t_ds_task_instance[1]
-        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance))) ELSE k_t_ds_task_instance END;
-    DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (n_t_ds_task_instance);
+        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance)) AS f) THEN
+        DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" BETWEEN k_t_ds_task_instance[1]
+            AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] AND (t."task_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (k_t_ds_task_instance);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-    n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler_3_2.are_close(k_t_ds_task_instance)
-        THEN windrow_dolphinscheduler_3_2.those_found(k_t_ds_task_instance, ARRAY(SELECT t."task_instance_id"::integer
+    IF windrow_dolphinscheduler_3_2.are_close(k_t_ds_task_instance) AND cardinality(k_t_ds_task_instance) > (SELECT count(*) FROM (SELECT
         FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
-        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance))) ELSE k_t_ds_task_instance END;
-    DELETE FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" = ANY (n_t_ds_task_instance);
+        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance)) AS f) THEN
+        DELETE FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
+            AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
+                AND (t."task_instance_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
     DELETE FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
@@ -214,13 +252,14 @@ END $windrow$;
 -- process_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id" AS root FROM "public"."t_ds_process_instance" AS i WHERE (i."end_time" IS NULL OR i."end_time" = '-infinity')
-            AND i."is_sub_process" = 0 AND i."state" IN (3, 5, 6, 7) AND i."project_code" IN (SELECT s.scope
-            FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
-            THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id" AS root FROM "public"."t_ds_process_instance" AS i WHERE i."end_time" IS NULL
+        AND i."is_sub_process" = 0 AND i."state" IN (3, 5, 6, 7) AND i."project_code" IN (SELECT s.scope
+        FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+        THEN ARRAY[p_scope] END) AS s) UNION ALL SELECT i."id" AS root FROM "public"."t_ds_process_instance" AS i
+        WHERE i."end_time" = '-infinity' AND i."is_sub_process" = 0 AND i."state" IN (3, 5, 6, 7) AND i."project_code" IN (SELECT s.scope
+        FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+        THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- process_instances_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -241,6 +280,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count c91190046c24', 'delete 0ab6060266e5', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
-    'undated 2db3f3f4e337', 'unlisted 0e2098b63e7c']);
+    'count c91190046c24', 'delete 7cc6e5e398b7', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
+    'undated 9f2ebec4638f', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

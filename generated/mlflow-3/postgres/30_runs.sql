@@ -129,14 +129,12 @@ END $windrow$;
 -- runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.runs_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."run_uuid" AS root FROM "public"."runs" AS i WHERE CASE WHEN i."deleted_time" > 0
-            THEN to_timestamp(least(i."deleted_time", 253402300740000) / 1000.0) END IS NULL AND i."lifecycle_stage" = 'deleted'
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."run_uuid" AS root FROM "public"."runs" AS i WHERE CASE WHEN i."deleted_time" > 0
+        THEN to_timestamp(least(i."deleted_time", 253402300740000) / 1000.0) END IS NULL AND i."lifecycle_stage" = 'deleted'
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 SELECT windrow_mlflow_3.register_verbs('runs', ARRAY[
     'count b44e6ec0f302', 'delete 6ad43e5cb951', 'kept b2fb428754cd', 'members 92f73718feff', 'next 925ba4ffe93f', 'scope 63153936d945',
-    'undated 1003546d05d8']);
+    'undated 43b81fb41fad']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

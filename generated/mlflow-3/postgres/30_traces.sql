@@ -128,13 +128,11 @@ END $windrow$;
 -- traces_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.traces_undated(p_as_of timestamptz, p_scope text) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."request_id" AS root FROM "public"."trace_info" AS i WHERE CASE WHEN i."timestamp_ms" > 0
-            THEN to_timestamp(least(i."timestamp_ms", 253402300740000) / 1000.0) END IS NULL AND i."status" IN ('OK', 'ERROR')
-            AND i."experiment_id" IN (SELECT s.scope
-            FROM windrow_mlflow_3.traces_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."request_id" AS root FROM "public"."trace_info" AS i WHERE CASE WHEN i."timestamp_ms" > 0
+        THEN to_timestamp(least(i."timestamp_ms", 253402300740000) / 1000.0) END IS NULL AND i."status" IN ('OK', 'ERROR')
+        AND i."experiment_id" IN (SELECT s.scope
+        FROM windrow_mlflow_3.traces_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- traces_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -155,5 +153,5 @@ BEGIN RETURN (
 $windrow$;
 SELECT windrow_mlflow_3.register_verbs('traces', ARRAY[
     'count 27ebc7aa9612', 'delete 93e67df1ccb9', 'kept 8b7d347d62c0', 'members 5ae16f7fe733', 'next 2f1732ebdb95', 'scope 8f28ccd3a838',
-    'undated e90b0c512e10', 'unlisted 1a6e2bdbbaa4']);
+    'undated 0e4335ee89ac', 'unlisted 1a6e2bdbbaa4']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

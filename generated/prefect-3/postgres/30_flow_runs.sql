@@ -133,18 +133,15 @@ BEGIN
 END $windrow$;
 
 -- flow_runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_delete(p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[],
     p_watched boolean, p_gone uuid[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_task_run uuid[];
-    k_task_run_state uuid[];
-    k_flow_run_state uuid[];
-    k_artifact uuid[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_task_run uuid[]; k_task_run_state uuid[]; k_flow_run_state uuid[]; k_artifact uuid[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0];
     k_task_run := CASE WHEN windrow_prefect_3.is_referenced('task_run') THEN ARRAY(SELECT l.id
@@ -225,13 +222,14 @@ END $windrow$;
 -- flow_runs_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_prefect_3.flow_runs_undated(p_as_of timestamptz, p_scope text) RETURNS uuid[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id" AS root FROM "public"."flow_run" AS i WHERE (i."end_time" IS NULL OR i."end_time" = '-infinity')
-            AND i."parent_task_run_id" IS NULL AND i."state_type" IN ('COMPLETED', 'FAILED', 'CANCELLED', 'CRASHED')
-            AND i."flow_id" IN (SELECT s.scope
-            FROM windrow_prefect_3.flow_runs_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id" AS root FROM "public"."flow_run" AS i WHERE i."end_time" IS NULL
+        AND i."parent_task_run_id" IS NULL AND i."state_type" IN ('COMPLETED', 'FAILED', 'CANCELLED', 'CRASHED')
+        AND i."flow_id" IN (SELECT s.scope FROM windrow_prefect_3.flow_runs_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+        THEN ARRAY[p_scope] END) AS s) UNION ALL SELECT i."id" AS root FROM "public"."flow_run" AS i WHERE i."end_time" = '-infinity'
+        AND i."parent_task_run_id" IS NULL AND i."state_type" IN ('COMPLETED', 'FAILED', 'CANCELLED', 'CRASHED')
+        AND i."flow_id" IN (SELECT s.scope
+        FROM windrow_prefect_3.flow_runs_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- flow_runs_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -252,6 +250,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_prefect_3.register_verbs('flow_runs', ARRAY[
-    'count 0cf036e1a2c8', 'delete 73cdfd245ac8', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
-    'undated 3cfde008eccc', 'unlisted a91fc6ae8112']);
+    'count 0cf036e1a2c8', 'delete 5cc138f9c6ce', 'kept 46a1d582288e', 'members 520afc19c6ef', 'next f3916ebaae48', 'scope a343167161b5',
+    'undated 5b98940e6f6d', 'unlisted a91fc6ae8112']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -90,15 +90,15 @@ BEGIN
 END $windrow$;
 
 -- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
--- If keys lie close together and fewer rows than keys exist among them, only these rows are looked up. Rows that a trigger or a
--- rule has kept are looked for while the rows that they name still exist.
+-- If keys lie close together and fewer rows than keys exist among them, one scan of these finds those to delete. Rows that a trigger
+-- or a rule has kept are looked for while the rows that they name still exist.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(p_run bigint, p_members integer[], p_artifacts integer[],
     p_left integer[], p_watched boolean, p_gone integer[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    k_state_instance integer[]; n_state_instance integer[];
-    v_rows bigint; v_since text := pg_current_snapshot()::text;
+    k_state_instance integer[]; v_rows bigint;
+    v_since text := pg_current_snapshot()::text;
     v_kept bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
@@ -123,23 +123,33 @@ BEGIN
         RAISE EXCEPTION '% rows of % were deleted, and % archived', v_rows, 'persistent_attribute', v_kept
             USING HINT = 'A trigger or a rule on its archive rejects them. The batch is rolled back.';
     END IF; o_rows[1] := o_rows[1] + v_rows;
-    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance,
-        ARRAY(SELECT t."state_instance_id"::integer FROM "public"."state_instance_history" AS t
-        WHERE t."state_instance_id" BETWEEN k_state_instance[1]
-        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
-    DELETE FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (n_state_instance);
+    IF windrow_yworkflow.are_close(k_state_instance) AND cardinality(k_state_instance) > (SELECT count(*) FROM (SELECT
+        FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" BETWEEN k_state_instance[1]
+        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance)) AS f) THEN
+        DELETE FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" BETWEEN k_state_instance[1]
+            AND k_state_instance[cardinality(k_state_instance)] AND (t."state_instance_id" IN (SELECT unnest(k_state_instance))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (k_state_instance);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance,
-        ARRAY(SELECT t."previous_state_instance_id"::integer FROM "public"."state_instance_history" AS t
-        WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1]
-        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
-    DELETE FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" = ANY (n_state_instance);
+    IF windrow_yworkflow.are_close(k_state_instance) AND cardinality(k_state_instance) > (SELECT count(*) FROM (SELECT
+        FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1]
+        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance)) AS f) THEN
+        DELETE FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1]
+            AND k_state_instance[cardinality(k_state_instance)]
+                AND (t."previous_state_instance_id" IN (SELECT unnest(k_state_instance))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" = ANY (k_state_instance);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance,
-        ARRAY(SELECT t."state_instance_id"::integer FROM "public"."state_instance_owners" AS t
-        WHERE t."state_instance_id" BETWEEN k_state_instance[1]
-        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
-    DELETE FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (n_state_instance);
+    IF windrow_yworkflow.are_close(k_state_instance) AND cardinality(k_state_instance) > (SELECT count(*) FROM (SELECT
+        FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" BETWEEN k_state_instance[1]
+        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance)) AS f) THEN
+        DELETE FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" BETWEEN k_state_instance[1]
+            AND k_state_instance[cardinality(k_state_instance)] AND (t."state_instance_id" IN (SELECT unnest(k_state_instance))) IS TRUE;
+    ELSE
+        DELETE FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (k_state_instance);
+    END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
@@ -155,12 +165,13 @@ END $windrow$;
 -- workflow_instances_undated: roots that are final but have no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of timestamptz, p_scope text) RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
-    SELECT ARRAY(SELECT u.root FROM (
-        SELECT i."id" AS root FROM "public"."workflow_instance" AS i WHERE (i."updated_at" IS NULL OR i."updated_at" = '-infinity')
-            AND i."status" IN ('KILLED', 'COMPLETED') AND i."workflow_definition_id" IN (SELECT s.scope
-            FROM windrow_yworkflow.workflow_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
-        LIMIT 100000
-    ) AS u ORDER BY u.root);
+    SELECT ARRAY(SELECT u.root FROM (SELECT i."id" AS root FROM "public"."workflow_instance" AS i WHERE i."updated_at" IS NULL
+        AND i."status" IN ('KILLED', 'COMPLETED') AND i."workflow_definition_id" IN (SELECT s.scope
+        FROM windrow_yworkflow.workflow_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL
+        THEN ARRAY[p_scope] END) AS s) UNION ALL SELECT i."id" AS root FROM "public"."workflow_instance" AS i
+        WHERE i."updated_at" = '-infinity' AND i."status" IN ('KILLED', 'COMPLETED') AND i."workflow_definition_id" IN (SELECT s.scope
+        FROM windrow_yworkflow.workflow_instances_scope(p_as_of, NULL, CASE WHEN p_scope IS NOT NULL THEN ARRAY[p_scope] END) AS s)
+        LIMIT 100000) AS u ORDER BY u.root);
 $windrow$;
 
 -- workflow_instances_unlisted: roots that would be due, of scopes without any policy. They are kept; a preview counts them.
@@ -180,6 +191,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 69d5d7b540c6', 'delete 9703a9ec60c2', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
-    'undated fbc1ec8ea018', 'unlisted a5254eb83007']);
+    'count 69d5d7b540c6', 'delete b8d99eddaf30', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
+    'undated df2ba01d9802', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

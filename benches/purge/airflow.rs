@@ -180,7 +180,8 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let mut theirs = [Way::default(), Way::default(), Way::default()];
     let (mut rows, mut batches) = (0, 0);
     for round in 0..PAIRS {
-        let mut worker = system.fresh(INSTALLED)?;
+        drop(system.fresh(INSTALLED)?);
+        let mut worker = system.operator()?;
         let mut reader = system.session()?;
         reader.batch_execute(&format!(
             "SELECT {}.set_policy(jsonb_build_object('rule', 'dag_runs', 'scope', dag_id, 'retention', '90d')) FROM dag",

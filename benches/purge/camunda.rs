@@ -135,27 +135,27 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     );
     let mut taken = Taken::default();
     let (control, as_of) = (system.control.clone(), system.as_of.clone());
-    let run_of = |rule: &str, client: &mut Client| -> Result<((f64, f64), Value)> {
+    let run_of = |rule: &str, system: &mut System| -> Result<((f64, f64), Value)> {
         let options = json!({"rule": rule, "time_budget": "1h", "run_families": 1_000_000_000, "as_of": as_of});
         let call = format!("CALL {control}.run('{options}')");
-        let (times, answer) = timed(client, |client| {
+        let (times, answer) = timed(&mut system.operator()?, |client| {
             let answer: Value = client.query_one(&call, &[])?.get(0);
             Ok(answer)
         })?;
         ensure!(answer["status"] == "done", "the run ended with {answer}");
         Ok((times, answer))
     };
-    let run = |client: &mut Client| run_of("history", client);
+    let run = |system: &mut System| run_of("history", system);
     for round in 0..PAIRS {
         let mut client = system.fresh(INSTALLED)?;
-        let (times, answer) = run(&mut client)?;
+        let (times, answer) = run(&mut system)?;
         taken.rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
         taken.batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
         let left = digest(&mut client, &TABLES)?;
         taken.ours.push(times);
 
         let mut client = system.fresh(WINDOWS)?;
-        let (times, _) = run(&mut client)?;
+        let (times, _) = run(&mut system)?;
         let same = digest(&mut client, &TABLES)?;
         ensure!(left == same, "families left {left:?}, windows {same:?}");
         taken.windows.push(times);
@@ -184,13 +184,13 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
              SELECT 'history', id_, 'measured' FROM act_hi_procinst WHERE id_ = root_proc_inst_id_ ORDER BY md5(id_) LIMIT {HOLDS}",
             system.control
         ))?;
-        let (times, answer) = run(&mut client)?;
+        let (times, answer) = run(&mut system)?;
         taken.held_rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
         ensure!(taken.held_rows < taken.rows, "nothing was held");
         taken.held.push(times);
 
-        let mut client = system.fresh(BY_END)?;
-        let (times, answer) = run_of("process_instances", &mut client)?;
+        drop(system.fresh(BY_END)?);
+        let (times, answer) = run_of("process_instances", &mut system)?;
         taken.by_end_rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
         ensure!(
             taken.by_end_rows > taken.rows / 2,

@@ -20,7 +20,7 @@ const SCHEMA_34: &str =
 
 /// What the limit deletes and the digest counts.
 /// A login with the rights of an operator.
-const OPERATOR: &str = "bench_operator";
+pub(crate) const OPERATOR: &str = "bench_operator";
 
 pub(crate) const TABLES: [&str; 11] = [
     "t_ds_alert",

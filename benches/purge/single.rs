@@ -114,7 +114,7 @@ fn side_by_side(
     let mut rows = 0;
     for _ in 0..PAIRS {
         let mut client = system.fresh(INSTALLED)?;
-        let (took, answer) = timed(&mut client, |client| {
+        let (took, answer) = timed(&mut system.operator()?, |client| {
             let answer: Value = client.query_one(&call, &[])?.get(0);
             Ok(answer)
         })?;

@@ -8,7 +8,7 @@ use windrow::dialect::Dialect;
 use windrow::sandbox::Postgres;
 use windrow::{graph, spec};
 
-use crate::data;
+use crate::data::{self, OPERATOR};
 use crate::observe::{backend, connect, cpu_seconds};
 
 /// The database without windrow and its indexes, as the system itself leaves it.
@@ -83,6 +83,15 @@ impl System {
              CHECKPOINT",
         )?;
         self.connect("run")
+    }
+
+    /// A session in it with the rights of an operator, as pg_cron has one.
+    pub(crate) fn operator(&mut self) -> Result<Client> {
+        self.admin.batch_execute(&format!(
+            "DROP ROLE IF EXISTS {OPERATOR}; CREATE ROLE {OPERATOR} LOGIN IN ROLE {}_operator",
+            self.control
+        ))?;
+        connect(&self.server.url("run", OPERATOR))
     }
 
     /// A further session in the copy.

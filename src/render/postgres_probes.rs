@@ -75,7 +75,9 @@ impl Routines<'_> {
         let name = call
             .strip_prefix(&self.control)
             .and_then(|call| call.split('(').next());
-        let Some(name) = name else {
+        // Its argument stands for a call that is marked without it.
+        let around = call.matches('(').count() != call.matches(')').count();
+        let Some(name) = name.filter(|_| !around) else {
             return String::new();
         };
         if let Some((_, kind)) = KERNEL_FUNCTIONS.iter().find(|(known, _)| *known == name) {

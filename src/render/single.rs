@@ -87,6 +87,11 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         in_zone: aged.map_or(String::new(), |time| here(time.kind)),
         names: list(&|key| key.name.clone()),
         goes: goes(graph, rule, single, dialect),
+        goes_by_size: match dialect {
+            Dialect::Postgres => parts::goes_by_size(graph, rule, single),
+            Dialect::Mysql | Dialect::Mariadb => String::new(),
+        },
+        smalls: parts::smalls(single, dialect),
         asked: raw::condition(graph, rule, "t", dialect),
         search: (dialect == Dialect::Postgres).then(|| search(graph, rule, single)),
         unranked: unranked(single, dialect),
@@ -177,7 +182,7 @@ fn leaves(graph: &Graph, rule: &Rule, single: &Single, old_enough: &str) -> Stri
     let dialect = Dialect::Postgres;
     let goes = match single {
         Single::Expiry { .. } => return String::new(),
-        Single::Orphan { .. } => goes(graph, rule, single, dialect),
+        Single::Orphan { .. } => parts::goes_by_size(graph, rule, single),
         Single::KeepLast {
             group, order, keep, ..
         } => {

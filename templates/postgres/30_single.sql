@@ -24,13 +24,16 @@ RETURNS TABLE (o_key {{ rule.single.key_type }}, o_place tid, o_due {{ rule.sing
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off ⟦SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off⟧
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan{% if rule.single.smalls %} SET work_mem = '8MB'{% endif %}
 AS $windrow$
 DECLARE
+{%- filter fit %}
+{{- <w.smalls control rule rows="p_rows" /> }}
 {%- if rule.single.above %}
     ⟦v_above boolean⟧ := {{ control }}.any_holds({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %});
 {%- endif %}
 {{- <w.along rule /> }}
+{%- endfilter %}
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -88,7 +91,9 @@ SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on SET e
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
+{%- filter fit %}
 {{- <w.along rule /> }}
+{%- endfilter %}
 BEGIN
 {%- for pass in rule.single.passes %}
     IF p_pass = {{ pass.number }} AND cardinality(p_after) > {{ pass.along | length }} THEN
@@ -118,10 +123,17 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off ⟦SET enable_seqscan = off SET enable_nestloop = on
-SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off⟧ SET plan_cache_mode = force_generic_plan{% if rule.single.smalls %} SET work_mem = '8MB'{% endif %}
 AS $windrow$
-{%- if rule.single.family or rule.archives %}
+{%- if rule.single.smalls %}
+{%- filter fit %}
 DECLARE
+{{- <w.smalls control rule rows="cardinality(p_places)" /> }}
+{%- endfilter %}
+{%- elif rule.single.family or rule.archives %}
+DECLARE
+{%- endif %}
+{%- if rule.single.family or rule.archives %}
 {%- if rule.single.family %}
     v_rows bigint;{% if rule.unlocked %} v_since text := pg_current_snapshot()::text;{% endif %}
     ⟦v_members {{ rule.id_type }}[]⟧ := p_keys;

@@ -210,6 +210,13 @@ ORDER BY {% if last %}{{ pass.backwards_t }} LIMIT 1{% else %}{{ pass.order }} O
 {%- endfor %}
 {%- endcomponent w.along %}
 
+{#- Which of the tables that are looked into are small beside a batch of so many rows. -#}
+{% component w.smalls(control, rule, rows) -%}
+{%- for small in rule.single.smalls %}
+    ⟦{{ small.variable }} boolean⟧ := {{ control }}.is_small({{ small.table_literal }}, {{ rows }});
+{%- endfor %}
+{%- endcomponent w.smalls %}
+
 {#- The statement that deletes the rows of a rule of single rows, by their places or by their keys; counted in o_rows, where they are
 archived. -#}
 {% component w.delete_single(rule, places) -%}
@@ -225,7 +232,7 @@ WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE
 WHERE {{ rule.single.same_key }}
 {%- endif %}
 {%- if rule.single.orphan %}
-  AND {{ rule.single.goes }}
+  AND {% if places %}{{ rule.single.goes_by_size }}{% else %}{{ rule.single.goes }}{% endif %}
 {%- endif %}
 {%- if rule.single.asked and not rule.single.family %}
   AND {{ rule.single.asked }}
@@ -475,9 +482,9 @@ t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({
 {%- elif edge.via %} USING {{ edge.via.table }} AS p
 WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.unless }}
 {%- else %} WHERE {% if among %}{{ <w.among edge /> }} AND (t.{{ edge.column }} IN (SELECT unnest({{ edge.keys }}))) IS TRUE
-{%- elif edge.sifted %}t.{{ edge.column }} = ANY ({{ control }}.named(p_members, v_many, ARRAY(
+{%- elif edge.sifted %}t.{{ edge.column }} = ANY (‹{{ control }}.named(p_members, v_many, ›ARRAY(
 SELECT e.{{ edge.column }}::{{ edge.sifted }} FROM {{ step.table }} AS e WHERE e.{{ edge.column }} BETWEEN v_first AND v_last
-LIMIT v_many)))
+LIMIT v_many)‹)›)
 {%- else %}t.{{ edge.column }} = ANY ({{ edge.keys }}){% endif %}{{ edge.unless }}
 {%- endif %}»
 {%- endfilter %}
@@ -514,7 +521,9 @@ LIMIT v_many)))
 {%- if edge.near %}
 {%- filter fit %}
     IF {{ control }}.are_close({{ edge.keys }}) AND cardinality({{ edge.keys }}) > (
-        «SELECT count(*) FROM (SELECT FROM {{ step.table }} AS t WHERE {{ <w.among edge /> }} LIMIT cardinality({{ edge.keys }})) AS f») THEN
+        «SELECT count(*) FROM (
+            SELECT FROM {{ step.table }} AS t WHERE {{ <w.among edge /> }} LIMIT cardinality({{ edge.keys }})
+        ) AS f») THEN
 {%- endfilter %}
         {{ <w.delete_or_archive step edge control among={true} /> | trim_start | indent }}
     ELSE

@@ -1,6 +1,6 @@
 //! What a rule of single rows is said with, on each server.
 
-use super::views::{KeyView, RankedView};
+use super::views::{KeyView, RankedView, SmallView};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
 use crate::render::names::{control_name, local, present, says, table_name};
@@ -69,14 +69,10 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
     match single {
         Single::Expiry { .. } => String::new(),
         Single::Orphan { needs, .. } => {
-            let broken: Vec<String> = needs
+            let broken = needs
                 .iter()
-                .map(|chain| broken(graph, chain, dialect))
-                .collect();
-            match &broken[..] {
-                [one] => one.clone(),
-                _ => format!("({})", broken.join(" OR ")),
-            }
+                .map(|chain| broken(graph, chain, dialect, None));
+            one_of(&broken.collect::<Vec<_>>())
         }
         Single::KeepLast {
             group, order, keep, ..
@@ -136,6 +132,45 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
     }
 }
 
+/// The same in a verb on PostgreSQL, which knows whether a table that is looked into is small.
+pub(super) fn goes_by_size(graph: &Graph, rule: &Rule, single: &Single) -> String {
+    let Single::Orphan { needs, .. } = single else {
+        return goes(graph, rule, single, Dialect::Postgres);
+    };
+    let broken = needs.iter().enumerate().map(|(at, chain)| {
+        let small = (chain.len() == 1).then(|| small(at));
+        broken(graph, chain, Dialect::Postgres, small.as_deref())
+    });
+    one_of(&broken.collect::<Vec<_>>())
+}
+
+/// The tables that are looked into by themselves, each with the variable that says whether it is small.
+pub(super) fn smalls(single: &Single, dialect: Dialect) -> Vec<SmallView> {
+    let needs = match single {
+        Single::Orphan { needs, .. } if dialect == Dialect::Postgres => &needs[..],
+        _ => &[],
+    };
+    let needs = needs.iter().enumerate();
+    needs
+        .filter(|(_, chain)| chain.len() == 1)
+        .map(|(at, chain)| SmallView {
+            variable: small(at),
+            table_literal: dialect.text(&chain[0].table),
+        })
+        .collect()
+}
+
+fn small(at: usize) -> String {
+    format!("v_small_{}", at + 1)
+}
+
+fn one_of(conditions: &[String]) -> String {
+    match conditions {
+        [one] => one.clone(),
+        _ => format!("({})", conditions.join(" OR ")),
+    }
+}
+
 /// What row `t` must be to have a place in its group, besides having one: `-infinity` is no time on PostgreSQL.
 pub(super) fn placed(single: &Single, dialect: Dialect) -> impl Iterator<Item = String> {
     times(single, dialect)
@@ -153,7 +188,8 @@ pub(super) fn times(single: &Single, dialect: Dialect) -> impl Iterator<Item = &
 }
 
 /// Row `t` names something, and what must exist from there on does not. What names nothing needs nothing, wherever it is on the way.
-fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
+/// A table that the variable `small` says is small is read once, and not looked into for each row.
+fn broken(graph: &Graph, chain: &[Need], dialect: Dialect, small: Option<&str>) -> String {
     let row = |index: usize| match index {
         0 => "t".to_owned(),
         _ => format!("p{index}"),
@@ -218,10 +254,37 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
         Dialect::Postgres => ("SELECT", "\n        OFFSET 0"),
         Dialect::Mysql | Dialect::Mariadb => ("SELECT 1", ""),
     };
-    parts.push(format!(
+    let none_there = format!(
         "NOT EXISTS (\n        {select} FROM {from}\n        WHERE {}{offset}\n    )",
         whole.join("\n          AND ")
-    ));
+    );
+    parts.push(match small {
+        None => none_there,
+        Some(small) => {
+            let list = |columns: Vec<String>| match &columns[..] {
+                [one] => one.clone(),
+                _ => format!("({})", columns.join(", ")),
+            };
+            let pairs = chain[0].pairs.iter();
+            let naming = pairs.clone().map(|(column, _)| format!("t.{}", dialect.ident(column)));
+            let named = pairs.clone().map(|(_, named)| format!("p1.{}", dialect.ident(named)));
+            let named: Vec<String> = named.collect();
+            // No column of a key is NULL.
+            let of_key = graph.tables.iter().any(|table| {
+                let is_key = |name: &String| table.key.iter().any(|key| key.name == *name);
+                table.name == chain[0].table && pairs.clone().all(|(_, named)| is_key(named))
+            });
+            let said = match of_key {
+                true => String::new(),
+                false => format!("\n        WHERE {} IS NOT NULL", named.join(" IS NOT NULL AND ")),
+            };
+            format!(
+                "CASE WHEN {small} THEN {} NOT IN (SELECT {}\n        FROM {from}{said})\n    ELSE {none_there} END",
+                list(naming.collect()),
+                named.join(", "),
+            )
+        }
+    });
     format!("(\n    {}\n)", parts.join("\n    AND "))
 }
 

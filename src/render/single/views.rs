@@ -51,6 +51,9 @@ pub(crate) struct SingleView {
     pub(crate) conditions: Vec<String>,
     /// What makes it deletable: what it names is gone, or enough rows are newer.
     pub(crate) goes: String,
+    /// The same in the verbs of PostgreSQL, and the tables of which they know whether they are small.
+    pub(crate) goes_by_size: String,
+    pub(crate) smalls: Vec<SmallView>,
     /// SQL of the spec, which is among the conditions, too.
     pub(crate) asked: Option<String>,
     /// What a search asks on PostgreSQL.
@@ -79,6 +82,13 @@ pub(crate) struct RankedView {
     /// Whether it is deleted.
     pub(crate) goes: String,
     pub(crate) ahead: i64,
+}
+
+/// A table that is looked into, and the variable of a verb that says whether it is small.
+#[derive(Serialize)]
+pub(crate) struct SmallView {
+    pub(crate) variable: String,
+    pub(crate) table_literal: String,
 }
 
 /// What a search asks that reads rows `t` in order.

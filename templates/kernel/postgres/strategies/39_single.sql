@@ -65,6 +65,24 @@ $windrow$;
 COMMENT ON FUNCTION lock_rows(text, anyarray, text, tid[], xid) IS
     'Those of the named rows of the root table of p_rule that are there; with a clause p_lock, those that it gets.';
 
+-- is_small: whether a table that is looked into has so few pages that reading it whole, once, costs no more than to look along an index
+-- for each of p_rows rows, and that what a verb remembers of it fits into the work_mem that it sets: else the planner would compare each
+-- row with all of them. Its own size counts, so what has parts is not small.
+--# create function is_small
+CREATE OR REPLACE FUNCTION is_small(p_table text, p_rows bigint)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT c.relkind = 'r' AND NOT c.relhassubclass
+        AND pg_relation_size(c.oid) / current_setting('block_size')::bigint <= least(p_rows, 20000) / 64
+    FROM spec AS s
+    JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', s.schema_name, p_table));
+$windrow$;
+--# comment on function is_small
+COMMENT ON FUNCTION is_small(text, bigint) IS
+    'Whether p_table is one table with at most one page for each 64 of p_rows rows, of which 20,000 count.';
+
 -- has_places: whether the place of a row distinguishes it from others: not where a table has parts.
 --# create function has_places
 CREATE OR REPLACE FUNCTION has_places(p_rule text)
@@ -483,19 +501,27 @@ AS $windrow$
 DECLARE
     v_cutoff timestamptz := cutoff_of(p_rule, p_as_of, NULL);
     v_passes integer := (SELECT jsonb_array_length(r.document -> 'passes') FROM rule AS r WHERE r.rule = p_rule);
+    v_take   bigint;
     v_found  bigint;
     v_due    bigint;
 BEGIN
     FOR v_pass IN 1..v_passes LOOP
-        EXECUTE format(
-            $look$SELECT count(*), count(*) FILTER (WHERE s.o_reason IS DISTINCT FROM '') FROM %s($1, NULL, NULL, $2, $3, $4) AS s$look$,
-            routine_of(p_rule, 'search')
-        )
-        INTO v_found, v_due
-        USING v_pass, p_rows, p_as_of, v_cutoff;
-        IF v_due > 0 OR v_found = p_rows THEN
-            RETURN NULL;
-        END IF;
+        -- Where something is due, it is mostly among the first.
+        FOREACH v_take IN ARRAY ARRAY[least(100, p_rows), p_rows] LOOP
+            EXECUTE format(
+                $look$
+                SELECT count(*), count(*) FILTER (WHERE s.o_reason IS DISTINCT FROM '')
+                FROM %s($1, NULL, NULL, $2, $3, $4) AS s
+                $look$,
+                routine_of(p_rule, 'search')
+            )
+            INTO v_found, v_due
+            USING v_pass, v_take, p_as_of, v_cutoff;
+            IF v_due > 0 OR v_found = p_rows THEN
+                RETURN NULL;
+            END IF;
+            EXIT WHEN v_found < v_take;
+        END LOOP;
     END LOOP;
     RETURN least(v_found, 1);
 END

@@ -11,8 +11,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    v_1_1 integer := coalesce(p_after[1], '-2147483648');
-    v_1_2 text := coalesce(p_after[2], '');
+    v_1_1 integer := coalesce(p_after[1], '-2147483648'); v_1_2 text := coalesce(p_after[2], '');
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -63,5 +62,5 @@ BEGIN
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END $windrow$;
-SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 124eaa61637c', 'search ba8b5a742a64']);
+SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 124eaa61637c', 'search 70c25840d2a9']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

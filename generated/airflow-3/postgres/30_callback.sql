@@ -9,9 +9,10 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_search(p_pass integer, p_k
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET work_mem = '8MB' AS $windrow$
 DECLARE
-    v_1_1 uuid := coalesce(p_after[1], '00000000-0000-0000-0000-000000000000');
+    v_small_1 boolean := windrow_airflow_3.is_small('deadline', p_rows);
+        v_1_1 uuid := coalesce(p_after[1], '00000000-0000-0000-0000-000000000000');
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -27,8 +28,9 @@ BEGIN
     ELSE
         RETURN QUERY
         SELECT t."id"::uuid, t.ctid, t."created_at"::timestamptz, CASE
-            WHEN ((t."created_at" < p_cutoff OR t."created_at" IS NULL) AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT
-                FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0))) IS NOT TRUE THEN ''
+            WHEN ((t."created_at" < p_cutoff OR t."created_at" IS NULL) AND (t."id" IS NOT NULL AND CASE WHEN v_small_1
+                THEN t."id" NOT IN (SELECT p1."callback_id" FROM "public"."deadline" AS p1 WHERE p1."callback_id" IS NOT NULL)
+                ELSE NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0) END)) IS NOT TRUE THEN ''
             WHEN t."id"::uuid IN (SELECT unnest(windrow_airflow_3.held_keys('callback')::uuid[])) THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND (t."created_at" > '-infinity') IS NOT TRUE THEN 'UNDATED_MEMBER'
         END
@@ -53,8 +55,9 @@ END $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_delete(p_run bigint, p_keys uuid[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-DECLARE
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+    SET work_mem = '8MB' AS $windrow$
+DECLARE v_small_1 boolean := windrow_airflow_3.is_small('deadline', cardinality(p_places));
     v_rows bigint;
     v_members uuid[] := p_keys;
     -- A trigger or a rule can keep rows silently. It is worth looking only where there is one.
@@ -69,9 +72,11 @@ BEGIN
             AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
     ELSE
         DELETE FROM ONLY "public"."callback" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE
-            AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0));
+            AND (t."id" IS NOT NULL AND CASE WHEN v_small_1
+            THEN t."id" NOT IN (SELECT p1."callback_id" FROM "public"."deadline" AS p1 WHERE p1."callback_id" IS NOT NULL)
+            ELSE NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id" OFFSET 0) END);
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END $windrow$;
-SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 0c4232f74d96', 'delete 625ca1f53ce0', 'search 88016e397c44']);
+SELECT windrow_airflow_3.register_verbs('callback', ARRAY['count 0c4232f74d96', 'delete 9d80b8827bbd', 'search 2935d8d3654e']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

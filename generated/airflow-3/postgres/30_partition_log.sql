@@ -9,10 +9,10 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_search(p_pass integer
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET work_mem = '8MB' AS $windrow$
 DECLARE
-    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
-    v_1_1 integer := coalesce(p_after[1], '-2147483648');
+    v_small_1 boolean := windrow_airflow_3.is_small('asset_partition_dag_run', p_rows);
+        v_above boolean := windrow_airflow_3.any_holds('dag_runs'); v_1_1 integer := coalesce(p_after[1], '-2147483648');
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -33,8 +33,11 @@ BEGIN
         RETURN QUERY
         SELECT t."id"::integer, t.ctid, t."created_at"::timestamptz, CASE
             WHEN ((t."created_at" < p_cutoff OR t."created_at" IS NULL)
-                AND (t."asset_partition_dag_run_id" IS NOT NULL AND NOT EXISTS (SELECT
-                FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0))) IS NOT TRUE THEN ''
+                AND (t."asset_partition_dag_run_id" IS NOT NULL AND CASE WHEN v_small_1
+                THEN t."asset_partition_dag_run_id" NOT IN (SELECT p1."id" FROM "public"."asset_partition_dag_run" AS p1)
+                    ELSE NOT EXISTS (SELECT
+                FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0) END)) IS NOT TRUE
+                    THEN ''
             WHEN t."id"::integer IN (SELECT unnest(windrow_airflow_3.held_keys('partition_log')::integer[])) THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS a1
                 JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
@@ -52,7 +55,9 @@ END $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_delete(p_run bigint, p_keys integer[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+    SET work_mem = '8MB' AS $windrow$
+DECLARE v_small_1 boolean := windrow_airflow_3.is_small('asset_partition_dag_run', cardinality(p_places));
 BEGIN
     IF p_places IS NULL THEN
         DELETE FROM "public"."partitioned_asset_key_log" AS t USING unnest(p_keys) AS k(key) WHERE t."id" = k.key
@@ -61,10 +66,12 @@ BEGIN
     ELSE
         DELETE FROM ONLY "public"."partitioned_asset_key_log" AS t WHERE t.ctid = ANY (p_places)
             AND (age(t.xmin) > age(p_before)) IS NOT FALSE
-            AND (t."asset_partition_dag_run_id" IS NOT NULL
-            AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0));
+            AND (t."asset_partition_dag_run_id" IS NOT NULL AND CASE WHEN v_small_1
+            THEN t."asset_partition_dag_run_id" NOT IN (SELECT p1."id" FROM "public"."asset_partition_dag_run" AS p1)
+            ELSE NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1
+                WHERE p1."id" = t."asset_partition_dag_run_id" OFFSET 0) END);
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END $windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete e39eaaf926a8', 'search 272b30fd6838']);
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete ae07da12153d', 'search 736c42ab3f45']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -11,9 +11,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    v_now timestamptz := p_as_of;
-    v_1_1 timestamptz := coalesce(p_after[1], '4713-01-01 BC');
-    v_1_2 text := coalesce(p_after[2], '');
+    v_now timestamptz := p_as_of; v_1_1 timestamptz := coalesce(p_after[1], '4713-01-01 BC'); v_1_2 text := coalesce(p_after[2], '');
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -48,5 +46,5 @@ BEGIN
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END $windrow$;
-SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 987394a19c0a', 'search 39dfbed4278e']);
+SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 987394a19c0a', 'search 1087dd44458b']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

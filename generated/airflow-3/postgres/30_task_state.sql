@@ -11,10 +11,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
-    v_now timestamptz := p_as_of;
-    v_1_1 timestamptz := coalesce(p_after[1], '4713-01-01 BC');
-    v_1_2 integer := coalesce(p_after[2], '-2147483648');
+    v_above boolean := windrow_airflow_3.any_holds('dag_runs'); v_now timestamptz := p_as_of;
+        v_1_1 timestamptz := coalesce(p_after[1], '4713-01-01 BC'); v_1_2 integer := coalesce(p_after[2], '-2147483648');
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -53,5 +51,5 @@ BEGIN
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END $windrow$;
-SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete 1bff8bc95038', 'search 90af0c964f94']);
+SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete 1bff8bc95038', 'search deb62a55cd3c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

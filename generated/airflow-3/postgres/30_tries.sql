@@ -11,12 +11,9 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
-    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
-    v_1_1 text := coalesce(p_after[1], '');
-    v_1_2 text := coalesce(p_after[2], '');
-    v_1_3 text := coalesce(p_after[3], '');
-    v_1_4 integer := coalesce(p_after[4], '-2147483648');
-    v_1_5 integer := coalesce(p_after[5], '-2147483648');
+    v_above boolean := windrow_airflow_3.any_holds('dag_runs'); v_1_1 text := coalesce(p_after[1], '');
+        v_1_2 text := coalesce(p_after[2], ''); v_1_3 text := coalesce(p_after[3], '');
+        v_1_4 integer := coalesce(p_after[4], '-2147483648'); v_1_5 integer := coalesce(p_after[5], '-2147483648');
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -96,5 +93,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count 767212c7cde2', 'delete a2217235aa84', 'search 50936b29fcfc', 'unranked f49ee98f22c1']);
+    'count 767212c7cde2', 'delete a2217235aa84', 'search 24feecdf21ca', 'unranked f49ee98f22c1']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

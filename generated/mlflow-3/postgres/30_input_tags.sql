@@ -9,10 +9,10 @@ CREATE OR REPLACE FUNCTION windrow_mlflow_3.input_tags_search(p_pass integer, p_
     p_as_of timestamptz, p_cutoff timestamptz) RETURNS TABLE (o_key text, o_place tid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_nestloop = on
-    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET work_mem = '8MB' AS $windrow$
 DECLARE
-    v_1_1 text := coalesce(p_after[1], '');
-    v_1_2 text := coalesce(p_after[2], '');
+    v_small_1 boolean := windrow_mlflow_3.is_small('inputs', p_rows); v_1_1 text := coalesce(p_after[1], '');
+        v_1_2 text := coalesce(p_after[2], '');
 BEGIN
     IF p_keys IS NOT NULL THEN
         RETURN QUERY
@@ -27,8 +27,10 @@ BEGIN
     ELSE
         RETURN QUERY
         SELECT jsonb_build_array(t."input_uuid", t."name")::text, t.ctid, NULL::timestamptz, CASE
-            WHEN ((t."input_uuid" IS NOT NULL
-                AND NOT EXISTS (SELECT FROM "public"."inputs" AS p1 WHERE p1."input_uuid" = t."input_uuid" OFFSET 0))) IS NOT TRUE THEN ''
+            WHEN ((t."input_uuid" IS NOT NULL AND CASE WHEN v_small_1
+                THEN t."input_uuid" NOT IN (SELECT p1."input_uuid" FROM "public"."inputs" AS p1 WHERE p1."input_uuid" IS NOT NULL)
+                ELSE NOT EXISTS (SELECT FROM "public"."inputs" AS p1 WHERE p1."input_uuid" = t."input_uuid" OFFSET 0) END)) IS NOT TRUE
+                    THEN ''
             WHEN jsonb_build_array(t."input_uuid", t."name")::text IN (SELECT unnest(windrow_mlflow_3.held_keys('input_tags')::text[]))
                 THEN 'HELD'
         END
@@ -42,7 +44,9 @@ END $windrow$;
 CREATE OR REPLACE FUNCTION windrow_mlflow_3.input_tags_delete(p_run bigint, p_keys text[], p_places tid[], p_before xid,
     OUT o_below bigint[], OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+    SET enable_nestloop = on SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+    SET work_mem = '8MB' AS $windrow$
+DECLARE v_small_1 boolean := windrow_mlflow_3.is_small('inputs', cardinality(p_places));
 BEGIN
     IF p_places IS NULL THEN
         DELETE FROM "public"."input_tags" AS t USING unnest(p_keys) AS k(key) WHERE t."input_uuid" = (k.key::jsonb ->> 0)::text
@@ -51,10 +55,11 @@ BEGIN
                 AND NOT EXISTS (SELECT FROM "public"."inputs" AS p1 WHERE p1."input_uuid" = t."input_uuid" OFFSET 0));
     ELSE
         DELETE FROM ONLY "public"."input_tags" AS t WHERE t.ctid = ANY (p_places) AND (age(t.xmin) > age(p_before)) IS NOT FALSE
-            AND (t."input_uuid" IS NOT NULL
-                AND NOT EXISTS (SELECT FROM "public"."inputs" AS p1 WHERE p1."input_uuid" = t."input_uuid" OFFSET 0));
+            AND (t."input_uuid" IS NOT NULL AND CASE WHEN v_small_1
+            THEN t."input_uuid" NOT IN (SELECT p1."input_uuid" FROM "public"."inputs" AS p1 WHERE p1."input_uuid" IS NOT NULL)
+            ELSE NOT EXISTS (SELECT FROM "public"."inputs" AS p1 WHERE p1."input_uuid" = t."input_uuid" OFFSET 0) END);
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END $windrow$;
-SELECT windrow_mlflow_3.register_verbs('input_tags', ARRAY['delete 5884d12effba', 'search 4fcf4a8f1317']);
+SELECT windrow_mlflow_3.register_verbs('input_tags', ARRAY['delete d4f5b1c2107f', 'search 9243d722c7a3']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

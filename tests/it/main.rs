@@ -9,6 +9,7 @@ mod answers;
 mod archive;
 mod backups;
 mod beneath;
+mod between;
 mod binlog;
 mod bound;
 mod bound_of;
@@ -146,6 +147,7 @@ harness::tests! {
         beneath::strangers::tests,
         beneath::tests,
         beneath::timed::tests,
+        between::tests,
         binlog::tests,
         bound::tests,
         bound_of::tests,

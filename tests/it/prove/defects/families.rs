@@ -237,14 +237,41 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "one-end-only",
         what: "a relation goes with its upper end only",
         postgres: &[edit(
-            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t WHERE t.\"workflow_instance_id\" = ANY (p_members)",
-            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t WHERE false AND t.\"workflow_instance_id\" = ANY (p_members)",
+            "WHERE t.\"workflow_instance_id\" = ANY (W.named(p_members,\n        v_many, ARRAY(SELECT e.\"workflow_instance_id\"::bigint FROM D.\"t_ds_relation_workflow_instance\"",
+            "WHERE false AND t.\"workflow_instance_id\" = ANY (W.named(p_members,\n        v_many, ARRAY(SELECT e.\"workflow_instance_id\"::bigint FROM D.\"t_ds_relation_workflow_instance\"",
         )],
         mysql: &[edit(
             "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;",
             "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND 1 = 0;",
         )],
         noticed_by: &[CLOSED, LITERAL],
+    },
+    Defect {
+        name: "named-between-members",
+        what: "PostgreSQL: where members lie close together, rows go that belong to one between them",
+        postgres: &[edit(
+            "    RETURN ARRAY(SELECT n.id FROM (SELECT unnest(p_found) AS id)",
+            "    RETURN p_found;\n    RETURN ARRAY(SELECT n.id FROM (SELECT unnest(p_found) AS id)",
+        )],
+        mysql: &[],
+        noticed_by: &["between::what_lies_between_the_keys_of_a_batch_stays"],
+    },
+    Defect {
+        name: "named-in-part",
+        what: "PostgreSQL: where members have more rows than there are members, only some of them go",
+        postgres: &[edit(
+            "IF cardinality(p_found) >= p_many THEN",
+            "IF p_many = 0 THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["between::what_lies_between_the_keys_of_a_batch_stays"],
+    },
+    Defect {
+        name: "rows-between-keys",
+        what: "PostgreSQL: where keys lie close together, rows go that belong to one between them",
+        postgres: &[edit("))) IS TRUE;", "))) IS NOT NULL;")],
+        mysql: &[],
+        noticed_by: &["between::what_lies_between_the_keys_of_a_batch_stays"],
     },
     Defect {
         name: "downwards-only",

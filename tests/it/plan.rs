@@ -602,7 +602,7 @@ fn speed_is_known(world: &mut World, all: f64) {
     let call = world.calling("set_setting", options);
     world.execute(&call);
     let fast = speed(&world.plan("")) / speed(&last);
-    assert!((100.0..=102.0).contains(&fast), "{fast} times as fast");
+    assert!((150.0..=152.0).contains(&fast), "{fast} times as fast");
     a_slow_rule_has_a_speed(world);
     assert_eq!(
         figures(&last["total"], ["families", "rows", "work_seconds"]),

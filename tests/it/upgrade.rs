@@ -78,6 +78,13 @@ fn upgrade(dialect: Dialect, folder: PathBuf) {
     let of_runs = ["time_budget", "ledger_days"].map(|name| Some(name.to_owned()));
     if let Some(had) = before.get_mut("rule_limit") {
         had.retain(|row| row[1] == first || !of_runs.contains(&row[0]));
+        // What nobody has set follows the default, which was less.
+        let rests = had
+            .iter_mut()
+            .filter(|row| row[0] == Some("scheduled_nice".to_owned()));
+        for value in rests.flatten().flatten().filter(|value| *value == "10000") {
+            "15000".clone_into(value);
+        }
     }
 
     let said = old.windrow(&["install"]);

@@ -35,7 +35,7 @@ fn who_may_not_is_told_what_it_takes() {
     windrow(&database.url_as("reader"), "check SPEC").expect(
         1,
         &[
-            "error[not-explained]: `public`: this role lacks the rights for 42 of the statements",
+            "error[not-explained]: `public`: this role lacks the rights for 45 of the statements",
             "help: connect as the owner of the tables",
             "1 error, 5 notices",
         ],

@@ -207,7 +207,11 @@ fn tidy_up(session: &mut Session, procedure: &str, options: &Value, ui: &Ui) {
     if let Some(statement) = session.calls.give_back().filter(|_| takes_out) {
         ui.note("rows of partitions that are out of their table go back (`give_back`)");
         let _progress = ui.progress("give_back", None);
-        let _ = session.database.execute(&statement);
+        if let Err(error) = session.database.execute(&statement) {
+            ui.warning(&format!(
+                "the rows could not go back: {error:#}; the next run tries it again"
+            ));
+        }
     }
 }
 

@@ -517,7 +517,7 @@ BEGIN
     COMMIT;
 END;
 
--- column_misfit: INSERT would leave a column out, or round a number or a time, without a word.
+-- column_misfit: INSERT would leave a column out, round a number or a time, or cut blanks at the end of a text, without a word.
 --# create procedure column_misfit
 CREATE PROCEDURE column_misfit(IN p_table varchar(64), IN p_root varchar(64), OUT o_misfit longtext)
 SQL SECURITY DEFINER
@@ -542,16 +542,23 @@ BEGIN
         AND t.column_name = a.column_name
     WHERE a.table_schema = DATABASE()
       AND a.table_name = p_table
-      AND COALESCE(a.generation_expression, '') = ''
+      -- What is generated is not copied, unless it is an ordinary column there.
+      AND (COALESCE(a.generation_expression, '') = '' OR t.column_name IS NOT NULL)
       AND COALESCE(t.generation_expression, '') = ''
-      AND NOT (
+      AND NOT COALESCE(
           a.column_type <=> t.column_type AND a.character_set_name <=> t.character_set_name
-          -- What has no room is an error there.
+          -- A number that has no room is an error there.
           OR a.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
-              AND COALESCE(t.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint'), false)
+              AND t.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
+          OR a.data_type = 'decimal' AND t.data_type = 'decimal' AND t.numeric_scale >= a.numeric_scale
+          OR a.data_type IN ('datetime', 'timestamp', 'time') AND t.data_type = a.data_type
+              AND t.datetime_precision >= a.datetime_precision
           OR a.data_type IN ('char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext')
-              AND COALESCE(t.data_type IN ('varchar', 'tinytext', 'text', 'mediumtext', 'longtext'), false)
-              AND a.character_set_name <=> t.character_set_name
+              AND t.data_type IN ('varchar', 'tinytext', 'text', 'mediumtext', 'longtext')
+              AND t.character_maximum_length >= a.character_maximum_length
+              AND (a.character_set_name = t.character_set_name
+                OR a.character_set_name IN ('utf8', 'utf8mb3') AND t.character_set_name = 'utf8mb4'),
+          false
       );
 END;
 

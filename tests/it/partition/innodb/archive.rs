@@ -497,53 +497,65 @@ pub(super) fn archived_partitions_are_dropped_by_hand_and_by_age(dialect: Dialec
     assert_eq!(kept(&mut installation), [""; 0]);
 }
 
+/// What comes in the way, how it goes, and what is said of it.
+const MISFITS: &[(&str, &str, &str)] = &[
+    (
+        "INSERT INTO event_log (id, logged_at, message) VALUES (5, '2025-07-01', 'another')",
+        "DELETE FROM event_log WHERE id = 5",
+        "Duplicate entry",
+    ),
+    (
+        "ALTER TABLE event_log ADD COLUMN more int",
+        "ALTER TABLE event_log DROP COLUMN more",
+        "column more is not in both of event_log and archived_1_1_old",
+    ),
+    (
+        "ALTER TABLE W.archived_1_1_old ADD COLUMN less int",
+        "ALTER TABLE W.archived_1_1_old DROP COLUMN less",
+        "column less is not in both",
+    ),
+    (
+        "ALTER TABLE W.archived_1_1_old MODIFY COLUMN id decimal(20) NOT NULL",
+        "ALTER TABLE W.archived_1_1_old MODIFY COLUMN id bigint NOT NULL AUTO_INCREMENT",
+        "and decimal(20,0) in archived_1_1_old",
+    ),
+    (
+        "ALTER TABLE W.archived_1_1_old MODIFY COLUMN logged_at timestamp(6) NOT NULL",
+        "ALTER TABLE W.archived_1_1_old MODIFY COLUMN logged_at timestamp NOT NULL",
+        "event_log.logged_at is timestamp, and timestamp(6) in archived_1_1_old",
+    ),
+    (
+        "ALTER TABLE W.archived_1_1_old MODIFY COLUMN message text CHARACTER SET latin2 NOT NULL",
+        "ALTER TABLE W.archived_1_1_old MODIFY COLUMN message text NOT NULL",
+        "and text latin2 in archived_1_1_old",
+    ),
+    (
+        "ALTER TABLE event_log MODIFY COLUMN message varchar(20) NOT NULL",
+        "ALTER TABLE event_log MODIFY COLUMN message text NOT NULL",
+        "event_log.message is varchar(20)",
+    ),
+    (
+        "ALTER TABLE event_log ADD COLUMN third decimal(6, 1) NOT NULL DEFAULT 1; ALTER TABLE W.archived_1_1_old ADD COLUMN third decimal(6, 3) GENERATED ALWAYS AS (LENGTH(message) / 3) STORED",
+        "ALTER TABLE event_log DROP COLUMN third; ALTER TABLE W.archived_1_1_old DROP COLUMN third",
+        "event_log.third is decimal(6,1), and decimal(6,3) in archived_1_1_old",
+    ),
+    (
+        "INSERT INTO W.archived_1_1_old (id, logged_at, message) VALUES (9, '2024-01-01', 'by hand')",
+        "DELETE FROM W.archived_1_1_old WHERE id = 9",
+        "archived_1_1_old has 3 rows, and 2 were archived",
+    ),
+    (
+        "RENAME TABLE W.archived_1_1_old TO W.away",
+        "RENAME TABLE W.away TO W.archived_1_1_old",
+        "is gone",
+    ),
+];
+
 pub(super) fn what_is_in_the_way_is_told_and_nothing_is_restored(dialect: Dialect) {
     let mut installation = armed(dialect, "event-log-ways");
     installation.run(json!({})).expect("a run");
     let names = kept(&mut installation);
-    let misfits = [
-        (
-            "INSERT INTO event_log (id, logged_at, message) VALUES (5, '2025-07-01', 'another')",
-            "DELETE FROM event_log WHERE id = 5",
-            "Duplicate entry",
-        ),
-        (
-            "ALTER TABLE event_log ADD COLUMN more int",
-            "ALTER TABLE event_log DROP COLUMN more",
-            "column more is not in both of event_log and archived_1_1_old",
-        ),
-        (
-            "ALTER TABLE W.archived_1_1_old ADD COLUMN less int",
-            "ALTER TABLE W.archived_1_1_old DROP COLUMN less",
-            "column less is not in both",
-        ),
-        (
-            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN id decimal(20) NOT NULL",
-            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN id bigint NOT NULL AUTO_INCREMENT",
-            "and decimal(20,0) in archived_1_1_old",
-        ),
-        (
-            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN logged_at timestamp(6) NOT NULL",
-            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN logged_at timestamp NOT NULL",
-            "event_log.logged_at is timestamp, and timestamp(6) in archived_1_1_old",
-        ),
-        (
-            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN message text CHARACTER SET latin2 NOT NULL",
-            "ALTER TABLE W.archived_1_1_old MODIFY COLUMN message text NOT NULL",
-            "and text latin2 in archived_1_1_old",
-        ),
-        (
-            "INSERT INTO W.archived_1_1_old (id, logged_at, message) VALUES (9, '2024-01-01', 'by hand')",
-            "DELETE FROM W.archived_1_1_old WHERE id = 9",
-            "archived_1_1_old has 3 rows, and 2 were archived",
-        ),
-        (
-            "RENAME TABLE W.archived_1_1_old TO W.away",
-            "RENAME TABLE W.away TO W.archived_1_1_old",
-            "is gone",
-        ),
-    ];
-    for (comes, goes, said) in misfits {
+    for (comes, goes, said) in MISFITS {
         installation.execute(comes);
         let told = restore(&mut installation, json!({"run": 1})).expect_err(comes);
         assert!(
@@ -568,7 +580,13 @@ pub(super) fn what_is_in_the_way_is_told_and_nothing_is_restored(dialect: Dialec
         "{told}"
     );
     // What has room for all values is in nobody's way.
-    installation.execute("ALTER TABLE event_log MODIFY COLUMN message mediumtext NOT NULL");
+    installation.execute(
+        "ALTER TABLE event_log MODIFY COLUMN message mediumtext NOT NULL, ADD COLUMN took decimal(12, 4), ADD COLUMN at_sea datetime(6)",
+    );
+    for name in names.iter().map(|name| name.replace('`', "``")) {
+        let wider = "ADD COLUMN took decimal(6, 2), ADD COLUMN at_sea datetime";
+        installation.execute(&format!("ALTER TABLE W.`{name}` {wider}"));
+    }
     let options = json!({"run": 1, "rule": "event_log", "key": [PAST]});
     let back = restore(&mut installation, options).expect("restored by name");
     assert_eq!(

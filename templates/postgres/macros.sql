@@ -501,12 +501,13 @@ LIMIT v_many)‹)›)
 {%- endif %}
 {%- endcomponent w.delete_step %}
 
-{#- The same, with copies in an archive and how many rows it took in v_rows, where there is one. -#}
+{#- The same, with copies in an archive, where there is one, and how many rows it took in v_rows. -#}
 {% component w.delete_or_archive(step, edge, control, among=false) -%}
 {%- if step.archive -%}
     {{ <w.archived archive={step.archive} rows="v_rows" delete={<w.delete_by step edge control among />} /> | indent }}
 {%- else -%}
     {{ <w.delete_by step edge control among /> | trim_start | indent }};
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %}
 {%- endcomponent w.delete_or_archive %}
 
@@ -531,9 +532,6 @@ LIMIT v_many)‹)›)
     END IF;
 {%- else %}
     {{ <w.delete_or_archive step edge control /> | trim_start }}
-{%- endif %}
-{%- if not step.archive %}
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %} o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
 {%- endif %}
 {%- if edge.via %}

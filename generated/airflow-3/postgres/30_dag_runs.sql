@@ -306,10 +306,11 @@ BEGIN
         DELETE FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
             AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)]
             AND (t."asset_partition_dag_run_id" IN (SELECT unnest(k_asset_partition_dag_run))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (k_asset_partition_dag_run);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     DELETE FROM "public"."dag_run_note" AS t WHERE t."dag_run_id" = ANY (p_members);
@@ -420,7 +421,7 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 9b92a1f1681c', 'kept e1c48726b6c4', 'members 8bd168fc6029',
+    'bound 386d00a71c46', 'count 0db3f94f0f86', 'delete 3ddd0ffbac65', 'kept e1c48726b6c4', 'members 8bd168fc6029',
     'newest 747466d9c220', 'next b44277beb239', 'roots 593a4be1bce0', 'scope d2237806efeb', 'undated c5549c42e915',
     'unlisted d9599e39acb0']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

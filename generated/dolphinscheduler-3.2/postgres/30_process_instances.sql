@@ -161,10 +161,11 @@ BEGIN
         DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" BETWEEN k_t_ds_alert[1]
             AND k_t_ds_alert[cardinality(k_t_ds_alert)]
             AND (t."alert_id" IN (SELECT unnest(k_t_ds_alert))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     DELETE FROM "public"."t_ds_command" AS t WHERE t."process_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
@@ -181,10 +182,11 @@ BEGIN
         DELETE FROM "public"."t_ds_dq_execute_result" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
             AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
                 AND (t."task_instance_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."t_ds_dq_execute_result" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[4] := o_rows[4] + v_rows;
     DELETE FROM "public"."t_ds_error_command" AS t
         WHERE t."process_instance_id" = ANY (windrow_dolphinscheduler_3_2.named(p_members, v_many,
         ARRAY(SELECT e."process_instance_id"::bigint FROM "public"."t_ds_error_command" AS e WHERE e."process_instance_id" BETWEEN v_first
@@ -220,20 +222,22 @@ BEGIN
         AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance)) AS f) THEN
         DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" BETWEEN k_t_ds_task_instance[1]
             AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] AND (t."task_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (k_t_ds_task_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[8] := o_rows[8] + v_rows;
     IF windrow_dolphinscheduler_3_2.are_close(k_t_ds_task_instance) AND cardinality(k_t_ds_task_instance) > (SELECT count(*) FROM (SELECT
         FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
         AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance)) AS f) THEN
         DELETE FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
             AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
                 AND (t."task_instance_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[9] := o_rows[9] + v_rows;
     DELETE FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     DELETE FROM "public"."t_ds_process_instance" AS t WHERE t."id" = ANY (p_members);
@@ -280,6 +284,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count c91190046c24', 'delete 7cc6e5e398b7', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
+    'count c91190046c24', 'delete 10cb90c7718b', 'members 2d584439bf2b', 'next 191c0be9fa6a', 'scope 311bf72094ae',
     'undated 9f2ebec4638f', 'unlisted 0e2098b63e7c']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

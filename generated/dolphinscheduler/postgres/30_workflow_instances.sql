@@ -158,10 +158,11 @@ BEGIN
         DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" BETWEEN k_t_ds_alert[1]
             AND k_t_ds_alert[cardinality(k_t_ds_alert)]
             AND (t."alert_id" IN (SELECT unnest(k_t_ds_alert))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     DELETE FROM "public"."t_ds_command" AS t WHERE t."workflow_instance_id" = ANY (windrow_dolphinscheduler.named(p_members, v_many,
@@ -208,20 +209,22 @@ BEGIN
         AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance)) AS f) THEN
         DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" BETWEEN k_t_ds_task_instance[1]
             AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] AND (t."task_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (k_t_ds_task_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[8] := o_rows[8] + v_rows;
     IF windrow_dolphinscheduler.are_close(k_t_ds_task_instance) AND cardinality(k_t_ds_task_instance) > (SELECT count(*) FROM (SELECT
         FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
         AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance)) AS f) THEN
         DELETE FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
             AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
                 AND (t."task_instance_id" IN (SELECT unnest(k_t_ds_task_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[9] := o_rows[9] + v_rows;
     DELETE FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     DELETE FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members);
@@ -266,6 +269,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count a59538aa54b9', 'delete c3bba6542d0b', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
+    'count a59538aa54b9', 'delete 69a09b107175', 'members 099828c5359f', 'next 6f2cf8215ee6', 'scope 89be393d42f5',
     'undated 273c86f40c61', 'unlisted de405fd11136']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -128,29 +128,32 @@ BEGIN
         AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance)) AS f) THEN
         DELETE FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" BETWEEN k_state_instance[1]
             AND k_state_instance[cardinality(k_state_instance)] AND (t."state_instance_id" IN (SELECT unnest(k_state_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (k_state_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[2] := o_rows[2] + v_rows;
     IF windrow_yworkflow.are_close(k_state_instance) AND cardinality(k_state_instance) > (SELECT count(*) FROM (SELECT
         FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1]
         AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance)) AS f) THEN
         DELETE FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1]
             AND k_state_instance[cardinality(k_state_instance)]
                 AND (t."previous_state_instance_id" IN (SELECT unnest(k_state_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" = ANY (k_state_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[2] := o_rows[2] + v_rows;
     IF windrow_yworkflow.are_close(k_state_instance) AND cardinality(k_state_instance) > (SELECT count(*) FROM (SELECT
         FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" BETWEEN k_state_instance[1]
         AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance)) AS f) THEN
         DELETE FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" BETWEEN k_state_instance[1]
             AND k_state_instance[cardinality(k_state_instance)] AND (t."state_instance_id" IN (SELECT unnest(k_state_instance))) IS TRUE;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
     ELSE
         DELETE FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (k_state_instance);
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+    END IF; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     DELETE FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members);
@@ -191,6 +194,6 @@ BEGIN RETURN (
     ); END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 69d5d7b540c6', 'delete b8d99eddaf30', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
+    'count 69d5d7b540c6', 'delete f6f40e64c238', 'members f4ce9415e0c5', 'next ffbb142f5daa', 'scope cb8233a9ef77',
     'undated df2ba01d9802', 'unlisted a5254eb83007']);
 RESET ROLE; RESET lock_timeout; RESET statement_timeout;

@@ -18,6 +18,7 @@ use crate::support::installation::Installation;
 tests! {
     every_server: [
         two_workers_share_a_rule_out,
+        what_a_run_leaves_is_counted,
         what_a_killed_worker_had_claimed_is_taken,
         a_claim_ends_where_the_retention_does,
         what_is_locked_is_taken_or_told_by_the_last_one,
@@ -135,6 +136,36 @@ fn two_workers_share_a_rule_out(dialect: Dialect) {
         assert_eq!(left(&mut database), 0);
         let sweeps = "SELECT COUNT(DISTINCT sweep_id) FROM W.run_sweep";
         assert_eq!(database.number(sweeps), 1);
+        // The one that ends last counts, also where another one began after it.
+        assert_eq!(counted(&mut database), ["0"], "{rule}");
+    }
+}
+
+/// What each count at the end of a run, or sweep, said is left.
+fn counted(database: &mut Installation) -> Vec<String> {
+    database.texts("SELECT families FROM W.run_backlog ORDER BY run_id")
+}
+
+fn what_a_run_leaves_is_counted(dialect: Dialect) {
+    for rule in RULES {
+        let mut database = with_jobs(dialect, rule);
+        let held = json!({"rule": "jobs", "key": 7, "reason": "audit"});
+        database.call("set_hold", held).expect("a hold");
+        if ![FALLBACK, KEEP_LAST].contains(&rule) {
+            // It is told, and not due.
+            database.execute("INSERT INTO job (id, at) VALUES (30, NULL)");
+        }
+        for (options, left) in [
+            (json!({"run_families": 5}), "15"),
+            (json!({}), "1"),
+            (json!({}), "1"),
+        ] {
+            let run = database.run(options).expect("a run");
+            let said = counted(&mut database);
+            assert_eq!(said.last().map(String::as_str), Some(left), "{rule} {run}");
+        }
+        let now = "SELECT value FROM W.metrics WHERE name = 'windrow_backlog_families'";
+        assert_eq!(database.number(now), 1, "{rule}");
     }
 }
 

@@ -73,6 +73,57 @@ COMMENT ON FUNCTION due_now(bigint) IS
     'By rule, families that are due now, whether or not they may be deleted, counted up to p_limit, seconds since the oldest ended, '
     'and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM due_now(10000);';
 
+-- left_by: what a run, or the sweep of which it is the last, left of its rules. A run that has been through all rows of a rule of one table
+-- has told what it left: the entries of the index that it has just deleted are not read once more.
+--# create function left_by
+CREATE OR REPLACE FUNCTION left_by(p_run bigint)
+RETURNS TABLE (rule text, families bigint, complete boolean, counted_at timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+--+ printed.sql
+AS $windrow$
+#variable_conflict use_column
+DECLARE
+    v_run  run%ROWTYPE;
+    v_runs bigint[];
+    v_all  boolean;
+    v_rule record;
+BEGIN
+    SELECT r.* INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    v_runs := p_run || ARRAY(
+        SELECT o.run_id FROM run_sweep AS s JOIN run_sweep AS o ON o.sweep_id = s.sweep_id WHERE s.run_id = p_run AND o.run_id <> p_run
+    );
+    v_all := EXISTS (SELECT FROM sweeping AS r WHERE r.run_id = p_run AND NOT r.dry_run);
+    FOR v_rule IN
+        SELECT n.rule, n.strategy IN ('expiry', 'orphan', 'keep-last') OR n.document ? 'plain' AS is_alone,
+            bool_and(p.around AND p.cursor_time IS NULL) AS is_through
+        FROM rule AS n
+        JOIN run_rule AS p ON p.rule = n.rule AND p.run_id = ANY (v_runs)
+        WHERE n.rule = coalesce(v_run.options ->> 'rule', n.rule)
+        GROUP BY n.rule
+        ORDER BY n.position
+    LOOP
+        IF v_all AND v_rule.is_alone AND v_rule.is_through AND NOT EXISTS (
+            -- What was locked, or cannot be deleted, may stand for others of its instant.
+            SELECT FROM run_skip AS k WHERE k.run_id = ANY (v_runs) AND k.rule = v_rule.rule AND k.reason IN ('LOCKED', 'FAILED')
+        ) THEN
+            RETURN QUERY
+            SELECT v_rule.rule, coalesce(sum(k.families), 0)::bigint, true, v_run.as_of
+            FROM run_skip AS k
+            WHERE k.run_id = ANY (v_runs)
+              AND k.rule = v_rule.rule
+              AND k.reason <> 'UNDATED_MEMBER';
+        ELSE
+            RETURN QUERY SELECT d.rule, d.families, d.complete, clock_timestamp() FROM due_of(v_rule.rule, 1000000) AS d;
+        END IF;
+    END LOOP;
+END
+$windrow$;
+--# comment on function left_by
+COMMENT ON FUNCTION left_by(bigint) IS
+    'By rule of run p_run, families that were due and are left, kept or not; up to 1,000,000 are counted, unless the run has told all. '
+    'Reads only.';
+
 -- count_backlog: what a run left of its rules, and what became due and was deleted since the first count of the last seven days.
 --# create function count_backlog
 CREATE OR REPLACE FUNCTION count_backlog(p_run bigint)
@@ -116,28 +167,39 @@ BEGIN
           AND NOT r.dry_run
         GROUP BY p.rule
     )
-    INSERT INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour, complete)
+    INSERT INTO run_backlog (rule, run_id, families, counted_at, rows_per_family, due_per_hour, deleted_per_hour, complete)
     SELECT
-        d.rule, p_run, d.families, l.rows_per_family,
+        d.rule, p_run, d.families, d.counted_at, l.rows_per_family,
         -- Of a million families and more nobody knows how many, nor what lies behind the first million rows.
         CASE WHEN d.complete AND f.complete THEN greatest(d.families - f.families + coalesce(g.families, 0), 0) / h.hours END,
         CASE WHEN f.rule IS NOT NULL THEN coalesce(g.families, 0) / h.hours END,
         d.complete
     FROM run AS c
-    CROSS JOIN LATERAL due_of(c.options ->> 'rule', 1000000) AS d
+    CROSS JOIN LATERAL left_by(p_run) AS d
     LEFT JOIN last_rows AS l ON l.rule = d.rule
-    LEFT JOIN first_count AS f ON f.rule = d.rule
+    LEFT JOIN first_count AS f ON f.rule = d.rule AND f.counted_at < d.counted_at - interval '1 second'
     LEFT JOIN gone AS g ON g.rule = f.rule
-    CROSS JOIN LATERAL (SELECT extract(epoch FROM clock_timestamp() - f.counted_at)::double precision / 3600 AS hours) AS h
+    CROSS JOIN LATERAL (SELECT extract(epoch FROM d.counted_at - f.counted_at)::double precision / 3600 AS hours) AS h
     WHERE c.run_id = p_run
-      AND c.backend_pid = pg_backend_pid()
+      AND (
+          c.backend_pid = pg_backend_pid()
+          -- The last one of a sweep to end need not be the last one to begin.
+          OR EXISTS (
+              SELECT
+              FROM run_sweep AS s
+              JOIN run_sweep AS o ON o.sweep_id = s.sweep_id
+              JOIN run AS r ON r.run_id = o.run_id
+              WHERE s.run_id = p_run
+                AND r.backend_pid = pg_backend_pid()
+          )
+      )
     ON CONFLICT (rule, run_id) DO NOTHING;
 END
 $windrow$;
 --# comment on function count_backlog
 COMMENT ON FUNCTION count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. What '
-    'follows no time is counted among the first 1,000,000 rows.';
+    'Counts what run p_run left of each rule, up to 1,000,000 families, into table run_backlog; run() calls it at its end. What follows '
+    'no time is counted among the first 1,000,000 rows, unless the run has been through all.';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
 --# create view last_look

@@ -89,6 +89,9 @@ pub(crate) fn statements_of(graph: &Graph, dialect: Dialect) -> Result<(String, 
     ))
 }
 
+/// The database in which runs are measured.
+pub(crate) const RUN: &str = "run";
+
 /// A durable server with the history in a database that every run copies.
 pub(crate) struct Lab {
     pub(crate) server: Postgres,
@@ -166,11 +169,16 @@ impl Lab {
 
     /// Copies the history, with or without files to be recorded; ends all sessions of the copy before.
     pub(crate) fn fresh(&mut self, outbox: bool) -> Result<()> {
+        self.fresh_as(RUN, outbox)
+    }
+
+    /// The same into a database of this name.
+    pub(crate) fn fresh_as(&mut self, database: &str, outbox: bool) -> Result<()> {
         self.admin
-            .batch_execute("DROP DATABASE IF EXISTS run WITH (FORCE)")?;
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)"))?;
         self.admin
-            .batch_execute("CREATE DATABASE run TEMPLATE history")?;
-        let mut client = self.connect()?;
+            .batch_execute(&format!("CREATE DATABASE {database} TEMPLATE history"))?;
+        let mut client = connect(&self.server.url(database, "postgres"))?;
         client.batch_execute(&format!("CALL {}.arm()", self.control))?;
         client.execute(
             &format!(
@@ -188,12 +196,17 @@ impl Lab {
     }
 
     pub(crate) fn connect(&self) -> Result<Client> {
-        connect(&self.server.url("run", "postgres"))
+        connect(&self.server.url(RUN, "postgres"))
     }
 
     /// A session as pg_cron has one: with the rights of an operator.
     pub(crate) fn operator(&self) -> Result<Client> {
-        connect(&self.server.url("run", OPERATOR))
+        self.operator_of(RUN)
+    }
+
+    /// The same in another database.
+    pub(crate) fn operator_of(&self, database: &str) -> Result<Client> {
+        connect(&self.server.url(database, OPERATOR))
     }
 
     /// A session that holds a snapshot as long as it lives.

@@ -3,7 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use windrow::db::{self, Database};
 use windrow::dialect::Dialect;
-use windrow::{graph, spec};
+use windrow::graph::{self, Graph};
+use windrow::spec;
 
 use crate::data;
 use crate::plan::ROUNDS;
@@ -72,11 +73,27 @@ pub(crate) fn installed(
     spec: &str,
     fill: impl Fn(&mut dyn Database, Dialect) -> Result<()>,
 ) -> Result<(Box<dyn Database>, String)> {
-    let path = format!("{}/benches/purge/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
     let name = spec.rsplit('/').next().unwrap_or(spec);
+    installed_as(dialect, url, spec, name, fill)
+}
+
+/// The same by another name.
+pub(crate) fn installed_as(
+    dialect: Dialect,
+    url: impl Fn(&str) -> String,
+    spec: &str,
+    name: &str,
+    fill: impl Fn(&mut dyn Database, Dialect) -> Result<()>,
+) -> Result<(Box<dyn Database>, String)> {
+    let path = format!("{}/benches/purge/{spec}.toml", env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(path).context("cannot read the spec")?;
     let spec = spec::parse(&source).0.context("the spec is not TOML")?;
-    let (control, statements) = data::statements_of(&graph::build(&spec, &source).0, dialect)?;
+    let graph = Graph {
+        name: name.to_owned(),
+        database: name.to_owned(),
+        ..graph::build(&spec, &source).0
+    };
+    let (control, statements) = data::statements_of(&graph, dialect)?;
     let first = match dialect {
         Dialect::Postgres => "postgres",
         Dialect::Mysql | Dialect::Mariadb => "mysql",

@@ -21,13 +21,14 @@ use crate::plan::{
     self, CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, live_bar,
 };
 use crate::report::{LIVE_RANKS, Report, percentile};
+use crate::windows::Workers;
 use crate::{crowd, earlier, guard, idle, partitions, scale, windows};
 
 mod lab;
 mod single;
 mod ways;
 
-use lab::{Cost, Lab, at_rest, dialect_of, install, on_one_core, settings};
+use lab::{BESIDE, Cost, HOME, Lab, at_rest, dialect_of, install, on_one_core, settings};
 
 /// Families of the history: a row costs ten times what it does on PostgreSQL, and so many tell the same as three times as many.
 const FAMILIES: u32 = 14_000;
@@ -71,7 +72,7 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
         statements_alone(&mut lab, &mut report)?;
     }
     if plan.wants("workers") {
-        workers(&mut lab, &mut report)?;
+        workers(flavour, families, &mut report)?;
     }
     if plan.wants("flat") {
         flatness(&mut lab, &mut report)?;
@@ -270,43 +271,48 @@ fn side_by_side(lab: &mut Lab, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// A run and two workers of the same spec take turns, on all cores; both must leave the same rows.
-fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
+/// A run, two workers of the same spec, and two runs in databases of their own take turns, on all cores; the workers must leave the same
+/// rows.
+fn workers(flavour: Flavour, families: u32, report: &mut Report) -> Result<()> {
     let graph = Graph {
         workers: 2,
         ..data::graph()?
     };
+    let mut lab = Lab::open_beside(flavour, families)?;
     let (_, of_two) = data::statements_of(&graph, lab.dialect)?;
-    let (mut alone, mut both, mut busy) = (Vec::new(), Vec::new(), Vec::new());
+    let mut times = Workers::default();
     let mut rows = 0;
     for _ in 0..ROUNDS {
         lab.fresh()?;
         let (cost, run) = lab.costs_here(Lab::windrow)?;
         rows = run.rows;
-        alone.push((cost.cpu, cost.wall));
-        busy.push(cost.busy);
+        times.one.push((cost.cpu, cost.wall));
         let expected = lab.digest()?;
 
         lab.fresh()?;
         let mut session = lab.connect()?;
         install(&mut session, &of_two)?;
         at_rest(&mut session)?;
-        let (cost, ()) = lab.costs_here(Lab::workers)?;
-        both.push((cost.cpu, cost.wall));
+        let (cost, ()) = lab.costs_here(|lab| lab.at_once([(HOME, 1), (HOME, 2)]))?;
+        times.two.push((cost.cpu, cost.wall));
         let left = lab.digest()?;
         ensure!(
             left == expected,
             "two workers left {left:?}, one {expected:?}"
         );
+
+        lab.fresh()?;
+        let (cost, ()) = lab.costs_here(|lab| lab.at_once([(HOME, 1), (BESIDE, 1)]))?;
+        times.apart.push((cost.cpu, cost.wall));
     }
-    report.workers("", rows, &alone, &both, &busy);
+    report.workers("", rows, &times);
     lab.fresh()?;
     windows::measure(
         lab.dialect,
         |database| lab.server.url(database, "root"),
         |_, work| {
             let (cost, ()) = lab.costs_here(|_| work())?;
-            Ok((cost.cpu, cost.wall, cost.busy))
+            Ok((cost.cpu, cost.wall))
         },
         report,
     )

@@ -42,14 +42,18 @@ use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::mysql::Flavour;
 
-use data::Lab;
+use data::{Lab, RUN};
 use installer::{Installer, SPEC};
 use observe::{Run, backend, cpu_seconds, on_time, watched};
 use plan::{CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS, live_bar};
 use report::{LIVE_RANKS, Report, median, percentile};
+use windows::Workers;
 
 /// Rows per CPU second beside the limit of the engine.
 const SPEED_BAR: f64 = 0.85;
+
+/// Another database for a run at the same time.
+const BESIDE: &str = "beside";
 
 /// How long the naive loop may take.
 const NAIVE_SECONDS: u64 = 60;
@@ -210,7 +214,7 @@ fn windrow_run(lab: &Lab, reader: &mut Client) -> Result<Run> {
     Ok(run)
 }
 
-/// A run and two workers of the same spec take turns; both must leave the same rows.
+/// A run, two workers of the same spec, and two runs in databases of their own take turns; the workers must leave the same rows.
 fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
     let of_two = data::statements_of(
         &Graph {
@@ -219,53 +223,35 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
         },
         Dialect::Postgres,
     )?;
-    let (mut alone, mut both, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut times, mut shares) = (Workers::default(), Vec::new());
     let mut rows = 0;
     for _ in 0..ROUNDS {
         lab.fresh(false)?;
         let mut reader = lab.connect()?;
         let run = windrow_run(lab, &mut reader)?;
         rows = run.rows;
-        alone.push((run.cpu, run.wall));
+        times.one.push((run.cpu, run.wall));
         let expected = lab.digest(&mut reader)?;
 
         lab.fresh(false)?;
         data::install(&mut lab.connect()?, &of_two.1)?;
-        let mut clients = [lab.operator()?, lab.operator()?];
-        let mut pids = [0; 2];
-        for (pid, client) in pids.iter_mut().zip(&mut clients) {
-            *pid = backend(client)?;
-        }
-        let cpu = || pids.iter().map(|pid| cpu_seconds(*pid)).sum::<f64>();
-        let (before, began) = (cpu(), Instant::now());
-        let families = thread::scope(|scope| -> Result<Vec<f64>> {
-            let runs: Vec<_> = clients
-                .iter_mut()
-                .zip(1..)
-                .map(|(client, number)| {
-                    let options = json!({"run_families": 1_000_000_000, "time_budget": "1h", "as_of": lab.as_of, "worker": number});
-                    let call = format!("CALL {}.run('{options}')", lab.control);
-                    scope.spawn(move || -> Result<Value> { Ok(client.query_one(&call, &[])?.get(0)) })
-                })
-                .collect();
-            runs.into_iter()
-                .map(|run| {
-                    let answer = run.join().expect("the worker does not panic")?;
-                    ensure!(answer["status"] == "done", "a worker ended with {answer}");
-                    Ok(answer["rules"][0]["families"].as_f64().unwrap_or_default())
-                })
-                .collect()
-        })?;
-        both.push((cpu() - before, began.elapsed().as_secs_f64()));
-        shares.push(families[1] / families.iter().sum::<f64>());
+        let (cost, answers) = at_once(lab, [(RUN, Some(1)), (RUN, Some(2))])?;
+        times.two.push(cost);
+        let share = |answer: &Value| answer["rules"][0]["families"].as_f64().unwrap_or_default();
+        shares.push(share(&answers[1]) / answers.iter().map(share).sum::<f64>());
         let left = lab.digest(&mut lab.connect()?)?;
         ensure!(
             left == expected,
             "two workers left {left:?}, one {expected:?}"
         );
+
+        for database in [BESIDE, RUN] {
+            lab.fresh_as(database, false)?;
+        }
+        let (cost, _) = at_once(lab, [(RUN, None), (BESIDE, None)])?;
+        times.apart.push(cost);
     }
-    let busy: Vec<f64> = alone.iter().map(|(cpu, wall)| cpu / wall).collect();
-    report.workers("", rows, &alone, &both, &busy);
+    report.workers("", rows, &times);
     report.range("share of the second worker", &shares, 2);
     let server = data::server()?;
     windows::measure(
@@ -278,11 +264,45 @@ fn workers(lab: &mut Lab, report: &mut Report) -> Result<()> {
             };
             let (before, began) = (cpu(), Instant::now());
             work()?;
-            let (spent, wall) = (cpu() - before, began.elapsed().as_secs_f64());
-            Ok((spent, wall, spent / wall))
+            Ok((cpu() - before, began.elapsed().as_secs_f64()))
         },
         report,
     )
+}
+
+/// Two runs at once, each in its database, and of a worker where there are several: CPU and wall seconds, and what they answer.
+fn at_once(lab: &Lab, runs: [(&str, Option<u32>); 2]) -> Result<((f64, f64), Vec<Value>)> {
+    let mut clients = [lab.operator_of(runs[0].0)?, lab.operator_of(runs[1].0)?];
+    let mut pids = [0; 2];
+    for (pid, client) in pids.iter_mut().zip(&mut clients) {
+        *pid = backend(client)?;
+    }
+    let cpu = || pids.iter().map(|pid| cpu_seconds(*pid)).sum::<f64>();
+    let (before, began) = (cpu(), Instant::now());
+    let answers = thread::scope(|scope| -> Result<Vec<Value>> {
+        let started: Vec<_> = clients
+            .iter_mut()
+            .zip(&runs)
+            .map(|(client, (_, worker))| {
+                let mut options =
+                    json!({"run_families": 1_000_000_000, "time_budget": "1h", "as_of": lab.as_of});
+                if let Some(worker) = worker {
+                    options["worker"] = json!(worker);
+                }
+                let call = format!("CALL {}.run('{options}')", lab.control);
+                scope.spawn(move || -> Result<Value> { Ok(client.query_one(&call, &[])?.get(0)) })
+            })
+            .collect();
+        let ended = started.into_iter();
+        ended
+            .map(|run| {
+                let answer = run.join().expect("the run does not panic")?;
+                ensure!(answer["status"] == "done", "a run ended with {answer}");
+                Ok(answer)
+            })
+            .collect()
+    })?;
+    Ok(((cpu() - before, began.elapsed().as_secs_f64()), answers))
 }
 
 /// What each batch takes for its table locks and its two looks at the catalog, beside all that it does.

@@ -1,9 +1,7 @@
 //! What is to be measured, and how often.
 
 use std::env;
-use std::num::NonZero;
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -47,13 +45,6 @@ pub(crate) const CATALOG: &str = "the locks and looks at the catalog";
 pub(crate) const CATALOG_BAR: f64 = 0.03;
 
 pub(crate) const SERVERS: [&str; 3] = ["postgres", "mysql", "mariadb"];
-
-/// How many times as fast two workers must be as one by the clock, where one keeps `busy` cores busy: behind a session of MySQL and
-/// MariaDB other threads clear away, and two of them share what the machine has.
-pub(crate) fn workers_bar(busy: f64) -> f64 {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    0.8 * (cores as f64 / busy.max(1.0)).min(2.0)
-}
 
 /// What is to be measured.
 pub(crate) struct Plan {

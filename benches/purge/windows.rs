@@ -1,13 +1,14 @@
 //! Two workers that share out the rows of one table by windows of time, or single rows, beside one of the same installation.
 
-use std::thread;
+use std::thread::{self, sleep};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use windrow::db::{self, Database};
 use windrow::dialect::Dialect;
 
-use crate::idle::{installed, numbers};
+use crate::idle::{installed_as, numbers};
 use crate::plan::ROUNDS;
 use crate::report::Report;
 
@@ -25,65 +26,89 @@ fn rows(dialect: Dialect) -> u32 {
     }
 }
 
-/// `url` answers the address of a database, `cost` the CPU and wall seconds of work that the sessions of these numbers do, and how many cores
-/// it keeps busy.
+/// CPU and wall seconds, by round, of one worker, of two for the same rows, and of two runs at once in databases of their own: what the
+/// server allows, whose log all sessions write, and the machine.
+#[derive(Default)]
+pub(crate) struct Workers {
+    pub(crate) one: Vec<(f64, f64)>,
+    pub(crate) two: Vec<(f64, f64)>,
+    pub(crate) apart: Vec<(f64, f64)>,
+}
+
+/// `url` answers the address of a database, `cost` the CPU and wall seconds of work that the sessions of these numbers do.
 pub(crate) fn measure(
     dialect: Dialect,
     url: impl Fn(&str) -> String,
-    cost: impl Fn(&[i64], &mut dyn FnMut() -> Result<()>) -> Result<(f64, f64, f64)>,
+    cost: impl Fn(&[i64], &mut dyn FnMut() -> Result<()>) -> Result<(f64, f64)>,
     report: &mut Report,
 ) -> Result<()> {
-    let (mut session, control) = installed(dialect, &url, "windows", fill)?;
+    let databases = ["windows", "beside"];
+    let mut admins = Vec::new();
+    for name in databases {
+        admins.push(installed_as(dialect, &url, "windows", name, fill)?);
+    }
     for (rule, what) in RULES {
-        let (mut alone, mut both, mut busy) = (Vec::new(), Vec::new(), Vec::new());
+        let mut times = Workers::default();
         let mut gone = 0;
         for _ in 0..ROUNDS {
             let mut expected: Option<i64> = None;
-            for (workers, times) in [(1, &mut alone), (2, &mut both)] {
-                anew(&mut *session, dialect, rule)?;
-                let mut sessions = (0..workers)
-                    .map(|_| db::connect_as_application(&url("windows").parse()?))
-                    .collect::<Result<Vec<_>>>()?;
-                let ids = sessions
-                    .iter_mut()
-                    .map(|session| session.session())
-                    .collect::<Result<Vec<_>>>()?;
-                let (cpu, wall, cores) =
-                    cost(&ids, &mut || at_once(&mut sessions, &control, rule))?;
-                times.push((cpu, wall));
-                if workers == 1 {
-                    busy.push(cores);
+            // By run, its database and the number of its worker.
+            for (runs, times) in [
+                (&[(0, 1)][..], &mut times.one),
+                (&[(0, 1), (0, 2)], &mut times.two),
+                (&[(0, 1), (1, 1)], &mut times.apart),
+            ] {
+                for (admin, _) in &mut admins {
+                    anew(&mut **admin, dialect, rule)?;
                 }
-                let left = number(&mut *session, &format!("SELECT COUNT(*) FROM {rule}"))?;
-                let one = *expected.get_or_insert(left);
-                ensure!(left == one, "two workers left {left} rows, one {one}");
-                gone = i64::from(rows(dialect)) - left;
+                // What was made a moment ago is looked at anew by each run.
+                sleep(Duration::from_secs(4));
+                let (mut sessions, mut ids) = (Vec::new(), Vec::new());
+                for (place, worker) in runs {
+                    let mut session = db::connect_as_application(&url(databases[*place]).parse()?)?;
+                    ids.push(session.session()?);
+                    let options = json!({"rule": rule, "run_families": 1_000_000_000, "time_budget": "1h", "worker": worker});
+                    sessions.push((
+                        session,
+                        format!("CALL {}.run('{options}')", admins[*place].1),
+                    ));
+                }
+                times.push(cost(&ids, &mut || at_once(&mut sessions))?);
+                for (place, _) in runs {
+                    let left = number(
+                        &mut *admins[*place].0,
+                        &format!("SELECT COUNT(*) FROM {rule}"),
+                    )?;
+                    let one = *expected.get_or_insert(left);
+                    ensure!(
+                        left == one,
+                        "{} runs left {left} rows, one {one}",
+                        runs.len()
+                    );
+                    gone = i64::from(rows(dialect)) - left;
+                }
             }
         }
-        report.workers(what, gone, &alone, &both, &busy);
+        report.workers(what, gone, &times);
     }
     Ok(())
 }
 
-/// A run of each worker.
-fn at_once(sessions: &mut [Box<dyn Database>], control: &str, rule: &str) -> Result<()> {
+/// All calls of `run`, each in its session.
+fn at_once(sessions: &mut [(Box<dyn Database>, String)]) -> Result<()> {
     thread::scope(|scope| {
         let runs: Vec<_> = sessions
             .iter_mut()
-            .zip(1..)
-            .map(|(session, worker)| {
-                let options =
-                    json!({"rule": rule, "run_families": 1_000_000_000, "time_budget": "1h", "worker": worker});
-                let call = format!("CALL {control}.run('{options}')");
+            .map(|(session, call)| {
                 scope.spawn(move || -> Result<()> {
-                    let answer = format!("{:?}", session.query(&call, &[])?);
+                    let answer = format!("{:?}", session.query(call, &[])?);
                     ensure!(answer.contains("nothing left"), "{answer}");
                     Ok(())
                 })
             })
             .collect();
         runs.into_iter()
-            .try_for_each(|run| run.join().expect("the worker does not panic"))
+            .try_for_each(|run| run.join().expect("the run does not panic"))
     })
 }
 
@@ -144,7 +169,5 @@ fn anew(session: &mut dyn Database, dialect: Dialect, table: &str) -> Result<()>
     if dialect == Dialect::Postgres {
         session.execute("CHECKPOINT")?;
     }
-    // What was made a moment ago is looked at anew by each run.
-    thread::sleep(std::time::Duration::from_secs(4));
     Ok(())
 }

@@ -13,10 +13,11 @@ use windrow::bundle::Statement;
 use windrow::db::{self, Database};
 use windrow::demo::FAMILIES_VARIABLE;
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 use windrow::sandbox::Mysql;
 use windrow::sandbox::mysql::{Flavour, Settings};
 
-use crate::data::{TABLES, WITHOUT_SHARED_MEMBERS, statements};
+use crate::data::{self, TABLES, WITHOUT_SHARED_MEMBERS};
 use crate::installer::Installer;
 use crate::observe::{Run, observed};
 
@@ -33,6 +34,12 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// How long the server must have written nothing to be at rest.
 const REST: Duration = Duration::from_secs(1);
+
+/// The database in which runs are measured, which has the name of the spec.
+pub(super) const HOME: &str = "dolphinscheduler";
+
+/// Another one for a run at the same time.
+pub(super) const BESIDE: &str = "beside";
 
 type Session = Box<dyn Database>;
 
@@ -51,8 +58,6 @@ pub(super) struct Lab {
 pub(super) struct Cost {
     pub(super) cpu: f64,
     pub(super) wall: f64,
-    /// How many cores it kept busy, before the server came to rest.
-    pub(super) busy: f64,
     pub(super) client: f64,
     pub(super) binlog: f64,
 }
@@ -64,27 +69,47 @@ impl Lab {
 
     /// The same, installed by another state of windrow.
     pub(super) fn open_by(installer: &Installer, flavour: Flavour, families: u32) -> Result<Self> {
+        Self::open_all(installer, flavour, families, &[HOME])
+    }
+
+    /// With the history in another database, too, for a run of its own at the same time.
+    pub(super) fn open_beside(flavour: Flavour, families: u32) -> Result<Self> {
+        Self::open_all(&Installer::This, flavour, families, &[BESIDE, HOME])
+    }
+
+    fn open_all(
+        installer: &Installer,
+        flavour: Flavour,
+        families: u32,
+        databases: &[&str],
+    ) -> Result<Self> {
         let server = Mysql::start(&settings(flavour))?;
-        let mut session = connect(&server, "")?;
-        session.execute(
-            "CREATE DATABASE dolphinscheduler; CREATE DATABASE bench; USE dolphinscheduler",
-        )?;
-        session.execute(SCHEMA_34)?;
-        session.execute(&format!("SET {FAMILIES_VARIABLE} = {families}"))?;
-        session.execute(HISTORY_34)?;
-        session.execute(WITHOUT_SHARED_MEMBERS)?;
         let dialect = dialect_of(flavour);
-        let (control, statements) = statements(dialect)?;
-        if !installer.install(&server.url("dolphinscheduler", "root"))? {
-            install(&mut session, &statements)?;
+        let mut session = connect(&server, "")?;
+        session.execute("CREATE DATABASE bench")?;
+        for database in databases {
+            session.execute(&format!("CREATE DATABASE {database}; USE {database}"))?;
+            session.execute(SCHEMA_34)?;
+            session.execute(&format!("SET {FAMILIES_VARIABLE} = {families}"))?;
+            session.execute(HISTORY_34)?;
+            session.execute(WITHOUT_SHARED_MEMBERS)?;
+            let graph = Graph {
+                name: (*database).to_owned(),
+                database: (*database).to_owned(),
+                ..data::graph()?
+            };
+            let (control, statements) = data::statements_of(&graph, dialect)?;
+            if !installer.install(&server.url(database, "root"))? {
+                install(&mut session, &statements)?;
+            }
+            session.execute(&format!("USE {database}"))?;
+            session.query(&format!("CALL {control}.arm()"), &[])?;
+            for project in session.query("SELECT code FROM t_ds_project", &[])? {
+                let options = json!({"scope": project[0], "retention": "30d", "enabled": true, "artifacts": false});
+                session.query(&format!("CALL {control}.set_policy('{options}')"), &[])?;
+            }
+            session.query(&format!("ANALYZE TABLE {}", TABLES.join(", ")), &[])?;
         }
-        session.execute("USE dolphinscheduler")?;
-        session.query(&format!("CALL {control}.arm()"), &[])?;
-        for project in session.query("SELECT code FROM t_ds_project", &[])? {
-            let options = json!({"scope": project[0], "retention": "30d", "enabled": true, "artifacts": false});
-            session.query(&format!("CALL {control}.set_policy('{options}')"), &[])?;
-        }
-        session.query(&format!("ANALYZE TABLE {}", TABLES.join(", ")), &[])?;
         let as_of = text(&mut session, "SELECT UTC_TIMESTAMP()")?;
         let mut rows = 0;
         for table in TABLES {
@@ -105,7 +130,7 @@ impl Lab {
         let mut lab = Self {
             server,
             dialect,
-            control,
+            control: control_of(HOME),
             rows,
             as_of,
         };
@@ -148,7 +173,7 @@ impl Lab {
     }
 
     pub(super) fn connect(&self) -> Result<Session> {
-        connect(&self.server, "dolphinscheduler")
+        connect(&self.server, HOME)
     }
 
     /// A session that holds a snapshot as long as it lives.
@@ -187,12 +212,10 @@ impl Lab {
         let (server, client, began) = (self.server.cpu_seconds(), client_cpu()?, Instant::now());
         let done = work(self)?;
         let (wall, client) = (began.elapsed().as_secs_f64(), client_cpu()? - client);
-        let busy = (self.server.cpu_seconds() - server + client) / wall;
         at_rest(&mut session)?;
         let cost = Cost {
             cpu: self.server.cpu_seconds() - server + client,
             wall,
-            busy,
             client,
             binlog: binlog_bytes(&mut session)? - binlog,
         };
@@ -202,7 +225,7 @@ impl Lab {
     /// `CALL run` on a fresh copy.
     pub(super) fn windrow(&self) -> Result<Run> {
         let (mut worker, mut reader) = (self.connect()?, self.connect()?);
-        let call = self.call(1);
+        let call = self.call(HOME, 1);
         let progress = format!(
             "SELECT deleted_rows, batches, UNIX_TIMESTAMP(updated_at) FROM {}.run_rule",
             self.control
@@ -211,7 +234,7 @@ impl Lab {
     }
 
     /// `CALL run` of one worker.
-    fn call(&self, worker: u32) -> String {
+    fn call(&self, database: &str, worker: u32) -> String {
         let mut options = json!({
             "run_families": 1_000_000_000, "time_budget": "1h", "as_of": format!("{}Z", self.as_of.replace(' ', "T")),
         });
@@ -219,19 +242,21 @@ impl Lab {
         if worker > 1 {
             options["worker"] = worker.into();
         }
-        format!("CALL {}.run('{options}')", self.control)
+        format!("CALL {}.run('{options}')", control_of(database))
     }
 
-    /// Two workers at once.
-    pub(super) fn workers(&self) -> Result<()> {
+    /// Two runs at once, each in its database, of the worker with its number.
+    pub(super) fn at_once(&self, runs: [(&str, u32); 2]) -> Result<()> {
         thread::scope(|scope| {
-            let mut runs = Vec::new();
-            for worker in 1..=2 {
-                let (mut session, call) = (self.connect()?, self.call(worker));
-                runs.push(scope.spawn(move || done(&mut session, &call)));
+            let mut started = Vec::new();
+            for (database, worker) in runs {
+                let mut session = connect(&self.server, database)?;
+                let call = self.call(database, worker);
+                started.push(scope.spawn(move || done(&mut session, &call)));
             }
-            runs.into_iter()
-                .try_for_each(|run| run.join().expect("the worker does not panic"))
+            started
+                .into_iter()
+                .try_for_each(|run| run.join().expect("the run does not panic"))
         })
     }
 
@@ -395,6 +420,11 @@ pub(super) fn done(session: &mut Session, call: &str) -> Result<()> {
     let answer: Value = serde_json::from_str(text.context("the run answers nothing")?)?;
     ensure!(answer["status"] == "done", "the run ended with {answer}");
     Ok(())
+}
+
+/// The control schema of a database.
+fn control_of(database: &str) -> String {
+    format!("windrow_{database}")
 }
 
 /// A session of the administrator.

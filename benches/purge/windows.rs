@@ -42,7 +42,7 @@ pub(crate) fn measure(
     cost: impl Fn(&[i64], &mut dyn FnMut() -> Result<()>) -> Result<(f64, f64)>,
     report: &mut Report,
 ) -> Result<()> {
-    let databases = ["windows", "beside"];
+    let databases = ["windows", "windows_beside"];
     let mut admins = Vec::new();
     for name in databases {
         admins.push(installed_as(dialect, &url, "windows", name, fill)?);

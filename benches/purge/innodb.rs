@@ -20,8 +20,7 @@ use crate::observe::on_time;
 use crate::plan::{
     self, CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, live_bar,
 };
-use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::windows::Workers;
+use crate::report::{LIVE_RANKS, Report, Workers, percentile};
 use crate::{crowd, earlier, guard, idle, partitions, scale, windows};
 
 mod lab;

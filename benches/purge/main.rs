@@ -46,8 +46,7 @@ use data::{Lab, RUN};
 use installer::{Installer, SPEC};
 use observe::{Run, backend, cpu_seconds, on_time, watched};
 use plan::{CATALOG, CATALOG_BAR, FLAT_BAR, LOOKS, PACED, Plan, QUIET, ROUNDS, SERVERS, live_bar};
-use report::{LIVE_RANKS, Report, median, percentile};
-use windows::Workers;
+use report::{LIVE_RANKS, Report, Workers, median, percentile};
 
 /// Rows per CPU second beside the limit of the engine.
 const SPEED_BAR: f64 = 0.85;

@@ -4,13 +4,21 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::plan::{PACED, PACED_BAR, ROUNDS};
-use crate::windows::Workers;
 
 /// The percentiles of latencies that are told.
 pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
 
 /// What is said of a run without work.
 const IDLE: &str = "a run of nine rules that finds nothing due, ms of CPU";
+
+/// CPU and wall seconds, by round, of one worker, of two for the same rows, and of two runs at once in databases of their own: what the
+/// server allows, whose log all sessions write, and the machine.
+#[derive(Default)]
+pub(crate) struct Workers {
+    pub(crate) one: Vec<(f64, f64)>,
+    pub(crate) two: Vec<(f64, f64)>,
+    pub(crate) apart: Vec<(f64, f64)>,
+}
 
 /// Rows per CPU second of two workers beside those of one, where two runs that share nothing take no more either: 15 % more CPU time.
 const WORKERS_CPU_BAR: f64 = 0.87;

@@ -10,7 +10,7 @@ use windrow::dialect::Dialect;
 
 use crate::idle::{installed_as, numbers};
 use crate::plan::ROUNDS;
-use crate::report::Report;
+use crate::report::{Report, Workers};
 
 /// The rules, each with the name of its table, and what they are called.
 const RULES: [(&str, &str); 2] = [
@@ -24,15 +24,6 @@ fn rows(dialect: Dialect) -> u32 {
         Dialect::Postgres => 1_600_000,
         Dialect::Mysql | Dialect::Mariadb => 400_000,
     }
-}
-
-/// CPU and wall seconds, by round, of one worker, of two for the same rows, and of two runs at once in databases of their own: what the
-/// server allows, whose log all sessions write, and the machine.
-#[derive(Default)]
-pub(crate) struct Workers {
-    pub(crate) one: Vec<(f64, f64)>,
-    pub(crate) two: Vec<(f64, f64)>,
-    pub(crate) apart: Vec<(f64, f64)>,
 }
 
 /// `url` answers the address of a database, `cost` the CPU and wall seconds of work that the sessions of these numbers do.

@@ -175,7 +175,7 @@ BEGIN
         CASE WHEN f.rule IS NOT NULL THEN coalesce(g.families, 0) / h.hours END,
         d.complete
     FROM run AS c
-    CROSS JOIN LATERAL left_by(p_run) AS d
+    CROSS JOIN LATERAL left_by(c.run_id) AS d
     LEFT JOIN last_rows AS l ON l.rule = d.rule
     LEFT JOIN first_count AS f ON f.rule = d.rule AND f.counted_at < d.counted_at - interval '1 second'
     LEFT JOIN gone AS g ON g.rule = f.rule

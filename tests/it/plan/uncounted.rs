@@ -152,6 +152,7 @@ fn counts_less(installation: &mut Installation) {
         let made = statement.what.to_string();
         for (what, from, to) in [
             ("count_backlog", "1000000", "100"),
+            ("left_by", "1000000", "100"),
             ("backlog", "due_now(10000)", "due_now(20)"),
             ("due_now", "10000", "20"),
         ] {
@@ -232,11 +233,15 @@ fn of_rows_that_were_not_counted_nothing_is_said(dialect: Dialect) {
         assert!(!has(name), "{name}: {seen:?}");
     }
     installation.run(json!({})).expect("a run");
-    says(
-        &mut installation,
-        "0 at least",
-        "yes: the last run left nothing that may be deleted",
-    );
+    // On PostgreSQL such a run knows what it left.
+    let (due, verdict) = match dialect {
+        Dialect::Postgres => ("0 ", "yes: nothing is due"),
+        Dialect::Mysql | Dialect::Mariadb => (
+            "0 at least",
+            "yes: the last run left nothing that may be deleted",
+        ),
+    };
+    says(&mut installation, due, verdict);
     // Few enough to be counted by a run, and then by a scrape.
     for left in [50, 10] {
         installation.execute(&format!("DELETE FROM note WHERE id > {left}"));

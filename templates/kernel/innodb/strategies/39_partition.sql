@@ -546,18 +546,25 @@ BEGIN
       AND (COALESCE(a.generation_expression, '') = '' OR t.column_name IS NOT NULL)
       AND COALESCE(t.generation_expression, '') = ''
       AND NOT COALESCE(
-          a.column_type <=> t.column_type AND a.character_set_name <=> t.character_set_name
-          -- A number that has no room is an error there.
-          OR a.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
-              AND t.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
-          OR a.data_type = 'decimal' AND t.data_type = 'decimal' AND t.numeric_scale >= a.numeric_scale
-          OR a.data_type IN ('datetime', 'timestamp', 'time') AND t.data_type = a.data_type
-              AND t.datetime_precision >= a.datetime_precision
-          OR a.data_type IN ('char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext')
-              AND t.data_type IN ('varchar', 'tinytext', 'text', 'mediumtext', 'longtext')
-              AND t.character_maximum_length >= a.character_maximum_length
-              AND (a.character_set_name = t.character_set_name
-                OR a.character_set_name IN ('utf8', 'utf8mb3') AND t.character_set_name = 'utf8mb4'),
+          (
+              a.character_set_name <=> t.character_set_name
+              OR a.character_set_name IN ('utf8', 'utf8mb3') AND t.character_set_name = 'utf8mb4'
+          ) AND (
+              a.column_type = t.column_type
+              -- A number that has no room is an error there.
+              OR a.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
+                  AND t.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
+              OR a.data_type = 'decimal' AND t.data_type = 'decimal' AND t.numeric_scale >= a.numeric_scale
+              OR a.data_type IN ('datetime', 'timestamp', 'time') AND t.data_type = a.data_type
+                  AND t.datetime_precision >= a.datetime_precision
+              -- A char has no blanks at its end. How long a text may be is said in bytes.
+              OR a.data_type = 'char' AND t.data_type = 'char' AND t.character_maximum_length >= a.character_maximum_length
+              OR a.data_type IN ('char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext') AND CASE
+                  WHEN t.data_type = 'varchar' THEN t.character_maximum_length >= a.character_maximum_length
+                  WHEN t.data_type IN ('tinytext', 'text', 'mediumtext', 'longtext')
+                      THEN t.character_octet_length >= a.character_octet_length
+              END
+          ),
           false
       );
 END;

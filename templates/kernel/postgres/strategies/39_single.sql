@@ -75,13 +75,15 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
     SELECT c.relkind = 'r' AND NOT c.relhassubclass
-        AND pg_relation_size(c.oid) / current_setting('block_size')::bigint <= least(p_rows, 20000) / 64
+        -- It may be read along an index, of which pages stay where rows have gone.
+        AND greatest(pg_relation_size(c.oid), (SELECT max(pg_relation_size(i.indexrelid)) FROM pg_index AS i WHERE i.indrelid = c.oid))
+            / current_setting('block_size')::bigint <= least(p_rows, 20000) / 64
     FROM spec AS s
     JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', s.schema_name, p_table));
 $windrow$;
 --# comment on function is_small
 COMMENT ON FUNCTION is_small(text, bigint) IS
-    'Whether p_table is one table with at most one page for each 64 of p_rows rows, of which 20,000 count.';
+    'Whether p_table is one table which, like each index of it, has at most one page for each 64 of p_rows rows; of these 20,000 count.';
 
 -- has_places: whether the place of a row distinguishes it from others: not where a table has parts.
 --# create function has_places

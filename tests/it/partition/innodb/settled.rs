@@ -318,9 +318,14 @@ pub(super) fn rows_go_back_into_a_table_that_was_altered(dialect: Dialect) {
         "ALTER TABLE event_log REORGANIZE PARTITION `the ``past``` INTO (
              PARTITION a VALUES LESS THAN (UNIX_TIMESTAMP('2025-02-01')), PARTITION b VALUES LESS THAN (UNIX_TIMESTAMP('2025-06-01')))",
         "ALTER TABLE event_log REMOVE PARTITIONING",
+        "ALTER TABLE event_log MODIFY code char(6) CHARACTER SET utf8mb4, MODIFY kind enum('a', 'b') CHARACTER SET utf8mb4",
     ] {
         let mut installation = armed(dialect, "event-log-altered");
-        installation.execute("DELETE FROM event_log WHERE id IN (1, 2, 5, 6)");
+        installation.execute(
+            "ALTER TABLE event_log ADD COLUMN code char(4) CHARACTER SET utf8mb3 DEFAULT 'x',
+                 ADD COLUMN kind enum('a', 'b') CHARACTER SET utf8mb3 DEFAULT 'b', ALGORITHM = COPY;
+             DELETE FROM event_log WHERE id IN (1, 2, 5, 6)",
+        );
         leave(
             &mut installation,
             &["INTENT returning", "MARK", "TWIN", "SWAP", "LATE"],
@@ -351,10 +356,16 @@ pub(super) fn no_value_is_lost_in_a_table_that_was_altered(dialect: Dialect) {
             "ALTER TABLE event_log MODIFY at_sea datetime(3)",
             "event_log.at_sea is timestamp(3), and datetime(3) in event_log_taken",
         ),
+        (
+            "ALTER TABLE event_log MODIFY tag tinytext CHARACTER SET utf8mb4",
+            "ALTER TABLE event_log MODIFY tag varchar(100) CHARACTER SET utf8mb4",
+            "event_log.tag is tinytext, and varchar(100) in event_log_taken",
+        ),
     ] {
         let mut installation = armed(dialect, "event-log-misfit");
         installation.execute(
-            "ALTER TABLE event_log ADD COLUMN took decimal(6, 3) NOT NULL DEFAULT 1.234, ADD COLUMN at_sea datetime(3), ALGORITHM = COPY;
+            "ALTER TABLE event_log ADD COLUMN took decimal(6, 3) NOT NULL DEFAULT 1.234, ADD COLUMN at_sea datetime(3),
+                 ADD COLUMN tag varchar(100) CHARACTER SET utf8mb4, ALGORITHM = COPY;
              DELETE FROM event_log WHERE id IN (1, 2, 5, 6)",
         );
         leave(&mut installation, TAKEN);

@@ -318,12 +318,27 @@ impl Installation {
 
     /// Waits until a call aside sleeps in a trigger.
     pub(crate) fn until_asleep<T>(&mut self, round: &str, runner: &JoinHandle<T>, session: i64) {
-        let asleep = asleep(self.dialect, session);
         until(round, || {
             assert!(!runner.is_finished(), "{round}: it ended");
-            Ok(self.number(&asleep) == 1)
+            Ok(match self.dialect {
+                Dialect::Postgres => self.number(&format!(
+                    "SELECT count(*) FROM pg_stat_activity WHERE pid = {session} AND wait_event = 'PgSleep'"
+                )) == 1,
+                Dialect::Mysql | Dialect::Mariadb => {
+                    self.state_of(session).as_deref() == Some("User sleep")
+                }
+            })
         })
         .expect("it gets there");
+    }
+
+    /// What a session does on MySQL and MariaDB, if it is there. On MySQL the view of the same list is an error while a statement in it
+    /// has a sign of four bytes.
+    fn state_of(&mut self, session: i64) -> Option<String> {
+        let session = Some(session.to_string());
+        let mut all = self.rows("SHOW PROCESSLIST").into_iter();
+        all.find(|row| row[0] == session)
+            .map(|row| row[6].clone().unwrap_or_default())
     }
 
     /// Waits until a call aside is at an UPDATE of a row that somebody holds.
@@ -345,15 +360,17 @@ impl Installation {
 
     /// Waits until a session has ended.
     pub(crate) fn until_gone(&mut self, session: i64) {
-        let sql = match self.dialect {
-            Dialect::Postgres => {
-                format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {session}")
-            }
-            Dialect::Mysql | Dialect::Mariadb => {
-                format!("SELECT count(*) FROM information_schema.processlist WHERE id = {session}")
-            }
-        };
-        until("the session is gone", || Ok(self.number(&sql) == 0)).expect("it ends");
+        until("the session is gone", || {
+            Ok(match self.dialect {
+                Dialect::Postgres => {
+                    let there =
+                        format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {session}");
+                    self.number(&there) == 0
+                }
+                Dialect::Mysql | Dialect::Mariadb => self.state_of(session).is_none(),
+            })
+        })
+        .expect("it ends");
     }
 
     /// Whether verify tells of a batch that is half done.
@@ -577,18 +594,6 @@ pub(crate) fn bytes_of(dialect: Dialect, columns: &[String], from: &str) -> Stri
         .collect();
     let values = values.join(", ");
     format!("SELECT concat_ws(' ', {values}) FROM {from} ORDER BY 1")
-}
-
-/// The number of sessions with that number which sleep in a trigger.
-pub(crate) fn asleep(dialect: Dialect, session: i64) -> String {
-    match dialect {
-        Dialect::Postgres => format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE pid = {session} AND wait_event = 'PgSleep'"
-        ),
-        Dialect::Mysql | Dialect::Mariadb => format!(
-            "SELECT count(*) FROM information_schema.processlist WHERE id = {session} AND state = 'User sleep'"
-        ),
-    }
 }
 
 /// The smallest step of the application's clock, in microseconds: its schema for MySQL knows whole seconds.

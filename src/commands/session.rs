@@ -142,10 +142,21 @@ impl Session {
         }
         // The lock is free for every login: who holds it need not be an installation.
         let sql = self.calls.install_lock_holder();
-        let rows = self.database.query(&sql, &[Some(&control)])?;
         let failure = Failure::new(format!(
             "another installation or uninstallation of `{control}` is in progress"
         ));
+        // MySQL's view of all sessions is an error while a statement of any has a sign of four bytes (3854).
+        let rows = match self.database.query(&sql, &[Some(&control)]) {
+            Ok(rows) => rows,
+            Err(error) => {
+                return Err(failure
+                    .detail(format!(
+                        "which session holds its lock cannot be told: {error:#}"
+                    ))
+                    .hint("wait for it to finish")
+                    .into());
+            }
+        };
         let Some(row) = rows.first() else {
             return Err(failure.hint("it has just finished: try again").into());
         };

@@ -113,6 +113,12 @@ impl Server {
         }
     }
 
+    /// A further session of the administrator.
+    fn another(&self) -> Box<dyn Session> {
+        let address = self.url.parse().expect("a sound address");
+        db::connect_as_application(&address).expect("the server accepts us")
+    }
+
     pub(super) fn windrow(&self, words: &str) -> Said {
         windrow(&self.url, words)
     }
